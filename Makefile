@@ -21,7 +21,7 @@ KNOWN := --deselect tests/sources/test_dollars.py --deselect tests/sources/ner/t
 VERSIONS ?= 3.10 3.11 3.12 3.13
 # What another Python can break, in a minute or so.
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
-	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
+	tests/sources/test_heads.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
 .PHONY: help demo docs-real printed test test-quick test-lowest lowest-python test-versions coverage docs reference lint release-check clean
 

@@ -37,7 +37,8 @@ from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise
 from spacy_calib.metrics.calibration_errors import mean_of
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
-from spacy_calib.plugins.report.plots import compare_reliability
+from spacy_calib.plugins.report.plot_data import reliability_panel
+from spacy_calib.plugins.report.plots import draw_panels
 from spacy_calib.types import Floats, Groups
 
 CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"
@@ -143,10 +144,9 @@ def as_table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
 def draw(judged: dict[str, JudgedPairs], path: Path) -> None:
     """Write the reliability diagrams of the test sets; their errors are in the file as well, for a test."""
     panels = [
-        {"title": TESTS[name][1], "hits": one.pairs.hits, "raw": one.pairs.scores, "calibrated": one.calibrated}
-        for name, one in judged.items()
+        reliability_panel(one.pairs.scores, one.calibrated, one.pairs.hits, TESTS[name][1]) for name, one in judged.items()
     ]
-    figure = compare_reliability(panels, title="Portuguese parts of speech and features: calib fit, on news")
+    figure = draw_panels(panels, "Portuguese parts of speech and features: calib fit, on news", histograms=False)
     errors = " ".join(f"{smce(one.pairs, one.calibrated):.4f}" for one in judged.values())
     figure.savefig(path, dpi=150, metadata={"Description": f"calib fit {errors}"})
 

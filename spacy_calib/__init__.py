@@ -8,7 +8,7 @@ spacy_calib.evaluate(model, data)        evaluate it on gold; returns a dict
 spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
 spacy_calib.register(attr)               register the attributes of another prefix in this process
-spacy_calib.Answer.from_response(...)    a language model's answer with the probabilities of its tokens, from which its parts get scores
+spacy_calib.Answer.from_response(...)    a language model's answer, whose parts get scores from its tokens'
 spacy_calib.spans_from(doc, found)       spans that any tool found, with their scores, on a Doc
 spacy_calib.TagCalibrator(...)           the calibration alone, of probabilities in arrays: a scikit-learn estimator
 

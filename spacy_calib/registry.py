@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Registry -> name in it -> where its object is, which is imported when it is asked for.
 REGISTERED = {
     "calib_sources": {
-        "spacy-calib.Softmax.v1": ".sources.softmax:SoftmaxSource",
+        "spacy-calib.Softmax.v1": ".sources.heads:SoftmaxSource",
         "spacy-calib.Ner.v1": ".sources.ner.source:NerSource",
         "spacy-calib.Pos.v1": ".plugins.pretrained.parts_of_speech:PosSource",
         "spacy-calib.Parser.v1": ".sources.parser.source:ParserSource",
@@ -40,7 +40,6 @@ REGISTERED = {
         "spacy-calib.TFG.v1": ".calibration.grouping.tag_frequency:make_tag_frequency_grouping",
         "spacy-calib.SCW.v1": ".calibration.grouping.fixed:make_shared_grouping",
         "spacy-calib.OneVsRest.v1": ".calibration.grouping.fixed:make_one_vs_rest_grouping",
-        "spacy-calib.Mapping.v1": ".calibration.grouping.named:make_mapping_grouping",
     },
     "calib_scalings": {
         "spacy-calib.TemperatureScaling.v1": ".calibration.scaling.log_linear:TemperatureScaling",
@@ -60,8 +59,8 @@ REGISTERED = {
         "spacy-calib.EntityEvidence.v1": ".plugins.pretrained.evidence:EntityEvidence",
         "spacy-calib.EntityMap.v1": ".plugins.pretrained.evidence:EntityMap",
         "spacy-calib.GatedContext.v1": ".plugins.pretrained.gate:GatedContext",
-        "spacy-calib.Context.v1": ".pipe.registered:make_context",
-        "spacy-calib.FurtherScores.v1": ".pipe.registered:make_further_scores",
+        "spacy-calib.Context.v1": ".context.tokens:make_context",
+        "spacy-calib.FurtherScores.v1": ".context.tokens:FurtherScores",
     },
     "calib_metrics": {
         "spacy-calib.CalibrationError.v1": ".metrics.calibration_errors:CalibrationError",
@@ -206,3 +205,8 @@ def __getattr__(name: str) -> Any:
         if not hasattr(registry, key):
             setattr(registry, key, namespace)
     return registry
+
+
+def metrics() -> dict[str, Any]:
+    """Return short name -> metric. RAISES C185: two metrics have one short name."""
+    return by_short("calib_metrics")

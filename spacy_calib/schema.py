@@ -8,7 +8,7 @@ declared key is required, other keys are ignored. A changed form needs a new `FO
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, field, fields
 from functools import cache
 from typing import Any, TypeVar
@@ -280,3 +280,18 @@ def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, 
         if (value.shape if isinstance(size, tuple) else len(value)) != size:
             return f"'{key}' has {value.shape if isinstance(size, tuple) else len(value)} values, not {size}"
     return ""
+
+
+MAX_DEPTH = 100
+
+
+def nested_values(data: Any) -> Iterator[tuple[Any, int]]:
+    """Yield (value, depth) for the data itself and for all keys, values and items in it."""
+    stack = [(data, 0)]
+    while stack:
+        value, depth = stack.pop()
+        yield value, depth
+        if isinstance(value, dict):
+            stack += [(part, depth + 1) for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            stack += [(part, depth + 1) for part in value]

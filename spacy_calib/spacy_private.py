@@ -2,11 +2,11 @@
 
 | private part | tried in | used for | without it |
 | --- | --- | --- | --- |
-| `Language._pipe_meta` | spaCy 3.7, 3.8 | what a pipe reads and assigns | `nlp.analyze_pipes` shows what the factory sets by default |
-| `Language._components`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | what is put back if a card is refused | pipes that were added stay |
-| `Shim._model` | thinc 8.2, 8.3 | weights of torch modules | other weights than at the fit give no warning if they are torch's |
+| `Language._pipe_meta` | spaCy 3.7, 3.8 | what a pipe reads and assigns | `nlp.analyze_pipes` shows the factory's defaults |
+| `Language._components`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | undo a refused card | its pipes stay |
+| `Shim._model` | thinc 8.2, 8.3 | weights of torch modules | no warning of other weights than at the fit |
 | `PyTorchShim._mixed_precision` | thinc 8.2, 8.3 | warning CW24 | a fit does not warn of mixed precision |
-| `("._.", name, start, end)` | spaCy 3.7, 3.8 | keys of `Doc.user_data` that move with the text | a Doc that was cut or joined has no scores |
+| `("._.", name, start, end)` | spaCy 3.7, 3.8 | keys that move with the text | Docs that were cut or joined have no scores |
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
     code = f"""
 import spacy
 from spacy_calib import CalibError, TagCalibrator
-from spacy_calib.pipe.registered import metrics
+from spacy_calib.registry import metrics
 nlp = spacy.load({str(tmp_path / "sure")!r})
 print(all(token._.calib_score is not None for token in nlp("the old dog saw a duck")))
 assert metrics()

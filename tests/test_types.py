@@ -15,7 +15,7 @@ from spacy_calib import types
 from spacy_calib.annotations import ARC_EVENTS
 from spacy_calib.annotations.span_events import EVENTS
 from spacy_calib.cli import api
-from spacy_calib.cli.evaluating.outputs import PICTURE_KINDS
+from spacy_calib.cli.evaluating.options import PICTURE_KINDS
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import recalibrators
 from spacy_calib.types import Groups, Marginals, Pairs, Spans, as_hits, as_probabilities, as_weights, stack_spans

@@ -25,8 +25,8 @@ from spacy_calib.context.words import Words
 from spacy_calib.pairs.build import LogitScores
 from spacy_calib.pipe.lookup import words_of
 from spacy_calib.pipe.pipeline import load_pipeline
+from spacy_calib.sources.heads import SoftmaxSource
 from spacy_calib.sources.ner.source import NerSource
-from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.sources.source import Source
 
 BATCH = 128
@@ -193,7 +193,7 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
             said = np.concatenate([annotation.hashes(doc) for doc in docs])
             n_differ += int((hashes[found.argmax(axis=1)] != said).sum())
             logits.append(found)
-            words.append(words_of(docs, first=annotation.first))
+            words.append(words_of(docs, first=annotation.kind.first_unit))
             golds += [annotation.aligned_gold(Example(doc, gold)) for doc, (_, gold) in zip(docs, batch, strict=True)]
             numbers += [number for number, _ in batch]
             lengths += map(len, docs)

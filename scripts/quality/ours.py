@@ -28,8 +28,8 @@ from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnContext, fit_tokens
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import fit_token_context
+from spacy_calib.context.tokens import make_context
 from spacy_calib.pairs.build import LogitScores, pair_up
-from spacy_calib.pipe.registered import make_context
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 PAPER = ("histogram", "isotonic", "scaling binning")

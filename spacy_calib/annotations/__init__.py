@@ -8,9 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..errors import calib_error
-from ..pairs.documents import TOKEN
 from .annotation import (
-    REJECTED,
     Annotation,
     Hashes,
     columns_of,
@@ -32,6 +30,7 @@ from .attributes import (
     SentAnnotation,
 )
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name, split_mapped_name
+from .kinds import ATTRIBUTE, REJECTED, Kind
 from .spans import (
     FOUND_PREFIX,
     LINK,
@@ -91,14 +90,14 @@ def plain_name(name: str) -> str:
     return inner.partition(" ")[0] if inner.startswith(CATS) else inner
 
 
-def unit_of(layer: str) -> str:
-    """Return whether an annotation labels a "token" or a "document". layer (str): Its name; "" for tokens."""
-    return get_annotation(layer).unit if layer else TOKEN
+def kind_of(layer: str) -> Kind:
+    """Return the kind of the annotation with this name; ATTRIBUTE for ""."""
+    return get_annotation(layer).kind if layer else ATTRIBUTE
 
 
 __all__ = [
     "ANNOTATIONS", "ARC_EVENTS", "EXTENSION_PREFIX", "FOUND_PREFIX", "LINK", "REJECTED", "SPANS_PREFIX", "Annotation",
-    "CatsAnnotation", "DocumentAnnotation", "Hashes", "MappedAnnotation", "SpanAnnotation", "columns_of",
-    "count_misaligned", "get_annotation", "has_gold", "head_offsets", "is_blank", "is_space", "label_hashes",
-    "plain_name", "rejected_in", "span_scores", "texts_of", "unit_of",
+    "CatsAnnotation", "DocumentAnnotation", "Hashes", "Kind", "MappedAnnotation", "SpanAnnotation", "columns_of",
+    "count_misaligned", "get_annotation", "has_gold", "head_offsets", "is_blank", "is_space", "kind_of", "label_hashes",
+    "plain_name", "rejected_in", "span_scores", "texts_of",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ..pairs.documents import DOCUMENT, TOKEN
+from .kinds import ATTRIBUTE, Kind
 
 if TYPE_CHECKING:
     from .label_schemes import LabelComparison
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint64]
 # Numbers, because `Doc.to_array` is slower by name.
 _POSITION_ATTRS = [IDX, LENGTH]
-# Keys of span groups on gold Docs with rejected answers, by the component's labels: spans, labels of tokens, categories (of the whole
-# Doc), identities of entities. If a Doc has such a group, even an empty one, only accepted and rejected labels are known.
-REJECTED = "calib_rejected"
-REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for unit_name in ("token", "document", "link"))
-# Key of the span group of a gold Doc with spans that its sources contradict: spans that overlap them are neither right nor wrong.
+# Key of the span group of a gold Doc with spans that its sources contradict: overlapping spans are neither right nor wrong.
 UNKNOWN = "calib_unknown"
 # Gold of a unit for which only wrong labels are known.
 ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))
@@ -47,43 +43,18 @@ NO_PARTNER = -1
 class Annotation(ABC):
     """One layer of labels of Docs: how to read predicted and gold labels, and how to compare them.
 
-    name (str): Its name in configs and saved scores. of_documents (bool): Whether a document has a label, not a token. overlapping (bool):
-    Whether a unit may have several gold labels. has_prefixes (bool): Whether labels are BILUO tags.
-    no_label_names (tuple[str, ...]): Gold "labels" of units that are known to have no label, as "(none)"; () without such
-    units. first (int): First unit of a Doc that may have a label.
-    arcs (bool): Whether labels are those of arcs. Then `is_gold` compares heads, too, and commands show tokens
-    by default, not spans.
-    any_label (bool): Whether it compares no labels, as the gold may have others. accuracy_name (str): Name of the share right.
-    span_words (tuple[str, str]): Name of a span, and plural. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether the unit
-    of a span is its first token. of_entities (bool): Whether its spans are the entities of a Doc.
-    partners (Callable | None): Doc -> character offset from each token to its `partner`, NO_PARTNER where it has none; None for labels of one token.
-    rejected_key (str): Key of the span group with rejected labels. evaluate_spans (Callable | None): With `span_event`: (example,
-    (start, end, label hash) of predicted spans) -> 1, 0, or -1 without gold, for each.
+    name (str): Its name in configs and saved scores. kind (Kind): What labels they are. partners (Callable | None): Doc ->
+    character offset from each token to its `partner`, NO_PARTNER where it has none; None for labels of one token.
+    evaluate_spans (Callable | None): With `kind.span_event`: (example, (start, end, label hash) of predicted spans) -> 1, 0, or
+    -1 without gold, for each.
     """
 
     name: str
-    of_documents: bool = False
-    overlapping: bool = False
-    no_label_names: tuple[str, ...] = ()
-    first: int = 0
-    has_prefixes: bool = False
-    of_entities: bool = False
-    spans_are_units: bool = False
-    arcs: bool = False
-    any_label: bool = False
-    accuracy_name: str = "accuracy"
-    span_words: tuple[str, str] = ("entity", "entities")
-    span_event: str = ""
+    kind: Kind = ATTRIBUTE
     partners: Callable[[Doc], NDArray[np.int32]] | None = None
-    rejected_key: str = REJECTED_TOKENS
     evaluate_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
 
     # Units
-
-    @property
-    def unit(self) -> str:
-        """What has a label: "token" or "document"."""
-        return DOCUMENT if self.of_documents else TOKEN
 
     def n_units(self, doc: Doc) -> int:
         """Return the number of units of a Doc: rows of probabilities, labels and gold."""
@@ -149,7 +120,7 @@ class Annotation(ABC):
         gold, rejections = self.aligned_gold(example)[rows], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
-        asked_rows = {row for row, _ in rejections} if not self.of_documents else set()
+        asked_rows = {row for row, _ in rejections} if not self.kind.of_documents else set()
         units = zip(rows.tolist(), hashes.tolist(), gold.tolist(), strict=True)
         return np.array(
             [(row, key) in rejections or (row not in asked_rows and key == right) for row, key, right in units], dtype=bool
@@ -201,10 +172,6 @@ class Annotation(ABC):
         return strings[key]  # type: ignore[index]
 
 
-# The attributes that say what kind of labels an annotation has.
-FLAGS = tuple(name for name in Annotation.__annotations__ if name not in ("name", "partners", "evaluate_spans"))
-
-
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the predicted words that align with one gold token, and the index of that token."""
     partners = example.alignment.x2y  # computed at each access
@@ -239,9 +206,9 @@ def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dic
 
 def rejected_in(annotation: Annotation, doc: Doc) -> list[tuple[int, int, int]] | None:
     """Return (start, end, label hash) of the rejected spans of a gold Doc; None if its gold does not consist of answers."""
-    if annotation.rejected_key not in doc.spans:
+    if annotation.kind.rejected_key not in doc.spans:
         return None
-    return [(span.start, span.end, span.label) for span in doc.spans[annotation.rejected_key]]
+    return [(span.start, span.end, span.label) for span in doc.spans[annotation.kind.rejected_key]]
 
 
 def has_gold(annotation: Annotation, doc: Doc) -> bool:
@@ -251,12 +218,12 @@ def has_gold(annotation: Annotation, doc: Doc) -> bool:
 
 def texts_of(annotation: Annotation, doc: Doc) -> list[str]:
     """Return the text of each unit."""
-    return [token.text for token in doc] if not annotation.of_documents else [doc.text][: annotation.n_units(doc)]
+    return [token.text for token in doc] if not annotation.kind.of_documents else [doc.text][: annotation.n_units(doc)]
 
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
     """Return whether each unit of a Doc is white space."""
-    if not annotation.of_documents:
+    if not annotation.kind.of_documents:
         return is_space(doc)
     return np.array([text.isspace() for text in texts_of(annotation, doc)], dtype=bool)
 

@@ -11,6 +11,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from .annotation import Annotation, Hashes, column_of, is_space, map_unique
+from .kinds import ARCS, HEADS
 
 _ROOT = "ROOT"
 # Names of the annotations of arcs: an arc is right by its head, or by head and label.
@@ -20,19 +21,14 @@ ARC_EVENTS = ("head", "arc")
 class ArcAnnotation(Annotation):
     """The label of a token's arc, which is right if the head is ("head"), or head and label are ("arc").
 
-    As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in lower
-    case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case in the gold. The
-    spans are sentences, which are right if all their arcs are.
+    As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in
+    lower case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case in the
+    gold. The spans are sentences, which are right if all their arcs are.
     """
-
-    arcs = True
-    span_words = ("sentence", "sentences")
 
     def __init__(self, name: str):
         self.name = name
-        self.any_label = name == "head"
-        self.accuracy_name = "UAS with punctuation" if self.any_label else "LAS with punctuation"
-        self.span_event = "all heads right" if self.any_label else "all heads and labels right"
+        self.kind = HEADS if name == "head" else ARCS
 
     def hashes(self, doc: Doc) -> Hashes:
         strings = doc.vocab.strings
@@ -50,7 +46,7 @@ class ArcAnnotation(Annotation):
         return head_offsets(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return (rows,) bools: the head of the token is the gold head, and so is the relation unless `any_label`."""
+        """Return (rows,) bools: the head of the token is the gold head, and so is the relation unless the kind is HEADS."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
         partner = np.full(n, -1)
@@ -59,7 +55,7 @@ class ArcAnnotation(Annotation):
         head_partner = partner[_heads(example.predicted)]
         gold_heads = np.append(_heads(example.reference), -1)
         right = ((partner >= 0) & (head_partner >= 0) & (gold_heads[partner] == head_partner))[rows]
-        if self.any_label:
+        if self.kind.any_label:
             return right
         strings = example.predicted.vocab.strings
         return right & (_lower_hashes(strings, hashes) == _lower_hashes(strings, self.aligned_gold(example)[rows]))

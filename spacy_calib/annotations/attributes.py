@@ -12,6 +12,7 @@ from spacy.tokens import Doc, Token
 
 from ..errors import calib_error
 from .annotation import Annotation, Hashes, map_unique
+from .kinds import SENT
 
 # Prefix of the name of an annotation in an extension attribute of Token.
 EXTENSION_PREFIX = "_."
@@ -72,16 +73,16 @@ class MorphAnnotation(Annotation):
 
 
 class SentAnnotation(Annotation):
-    """Sentence starts: "S" for the first token of a sentence, else "I"; none for the first token of a Doc, which is always a start."""
+    """Sentence starts: "S" for the first token of a sentence, else "I"; none for the first token of a Doc, always a start."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}
-    first = 1
+    kind = SENT
 
     def hashes(self, doc: Doc) -> Hashes:
         signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
         hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
-        hashes[: self.first] = 0
+        hashes[: self.kind.first_unit] = 0
         return hashes
 
     def gold_hashes(self, doc: Doc) -> Hashes:
@@ -89,11 +90,11 @@ class SentAnnotation(Annotation):
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = self.hashes(doc)
         hashes[hashes == 0] = get_string_id("I")
-        hashes[: self.first] = 0
+        hashes[: self.kind.first_unit] = 0
         return hashes
 
     def label(self, token: Token) -> str:
-        is_start = token.is_sent_start if token.i >= self.first else None
+        is_start = token.is_sent_start if token.i >= self.kind.first_unit else None
         return "" if is_start is None else self.starts[1 if is_start else -1]
 
     def _string(self, key: int, strings: object) -> str:

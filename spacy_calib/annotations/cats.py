@@ -1,8 +1,8 @@
 """Annotations of text categories (`doc.cats`), where a document is one unit, and of labels mapped to another scheme.
 
 Several components may write to one `doc.cats`, so the annotation's name lists its categories: 'cats ["a", "b"]' if exclusive,
-else 'cats:multi ["a", "b"]'; without a list it has all of them. The name of a mapped annotation contains the map, so that a saved
-Doc needs nothing else.
+else 'cats:multi ["a", "b"]'; without a list it has all of them. The name of a mapped annotation contains the map, so a saved
+Doc needs no more.
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ from spacy.training import Example
 from ..errors import calib_error
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .annotation import FLAGS, ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
-from .spans import SPANS_PREFIX
+from .annotation import ONLY_REJECTED, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
+from .kinds import CATEGORIES, MULTI_CATEGORIES
 
 CATS, MULTI = "cats", "cats:multi"
-# The gold of a document that has none of the categories.
-NO_CATEGORY = "(none)"
 # A document has a gold category if its value is greater.
 _POSITIVE = 0.5
 
@@ -38,8 +36,7 @@ _POSITIVE = 0.5
 class DocumentAnnotation(Annotation):
     """An annotation whose units are whole documents."""
 
-    of_documents = True
-    rejected_key = REJECTED_CATS
+    kind = CATEGORIES
 
     def n_units(self, doc: Doc) -> int:
         return min(1, len(doc))
@@ -71,12 +68,11 @@ class DocumentAnnotation(Annotation):
 
 
 class CatsAnnotation(DocumentAnnotation):
-    """The top category in `doc.cats`. labels (Sequence[str]): Its categories; () for all. overlapping (bool): Whether several can be right."""
+    """The top category in `doc.cats`. labels: Its categories; () for all. overlapping: Whether several can be right."""
 
     def __init__(self, labels: Sequence[str] = (), overlapping: bool = False):
         self.labels = tuple(labels)
-        self.overlapping = overlapping
-        self.no_label_names = (NO_CATEGORY,) if overlapping else ()
+        self.kind = MULTI_CATEGORIES if overlapping else CATEGORIES
         # In the name a brace begins a map of labels (MAPPED).
         names = json.dumps(self.labels, ensure_ascii=False).replace("{", "\\u007b")
         self.name = (MULTI if overlapping else CATS) + (f" {names}" if self.labels else "")
@@ -96,20 +92,20 @@ class CatsAnnotation(DocumentAnnotation):
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
         names = dict.fromkeys(filter(None, map(counterpart, self.labels)))
-        return CatsAnnotation(tuple(names), self.overlapping)
+        return CatsAnnotation(tuple(names), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return the rejected (unit, label hash) pairs; None also for two exclusive categories, where one answer decides both."""
-        return None if self.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
+        """Return the rejected (unit, label hash) pairs; None for two exclusive categories: one answer decides both."""
+        return None if self.kind.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        if not self.overlapping:
+        if not self.kind.overlapping:
             return super().is_gold(example, rows, hashes)
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return whether the gold decides about labels: overlapping categories that a gold Doc leaves out are unknown, as in spaCy's scorer."""
-        if not self.overlapping:
+        """Return whether the gold decides: overlapping categories that it leaves out are unknown, as in spaCy's scorer."""
+        if not self.kind.overlapping:
             return super().is_known(example, rows, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
 
@@ -118,7 +114,7 @@ class CatsAnnotation(DocumentAnnotation):
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
         """Count the categories in gold, with exclusive ones that the component does not know."""
-        if self.overlapping:
+        if self.kind.overlapping:
             return Counter(label for doc in docs for label in _positive(self.values(doc)))
         gold = self.gold
         return Counter(label for doc in docs if (label := gold.label_at(doc, 0)))
@@ -127,16 +123,16 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if a Doc has none of its categories.
 
-    For exclusive categories it is the one with the highest value; if all are 0 and the Doc has one other category, it is that one,
-    which the component does not know. For overlapping categories it is one above 0.5, or "(none)".
+    For exclusive categories it is the one with the highest value; if all are 0 and the Doc has one other category, it is that
+    one, which the component does not know. For overlapping categories it is one above 0.5, or "(none)".
 
     categories (CatsAnnotation): The annotation of predicted Docs. RAISES C261 (when read): several values are the highest.
     """
 
     def __init__(self, categories: CatsAnnotation):
         self.categories = categories
-        self.name = MULTI if categories.overlapping else CATS
-        self.overlapping, self.no_label_names = categories.overlapping, categories.no_label_names
+        self.name = MULTI if categories.kind.overlapping else CATS
+        self.kind = categories.kind
 
     def label_at(self, doc: Doc, row: int) -> str:
         """Return the gold category of a Doc, "" if it has none; the only category that people left open counts as gold if
@@ -144,11 +140,11 @@ class GoldCats(DocumentAnnotation):
         values = self.categories.values(doc)
         if not values:
             return ""
-        if self.overlapping:
-            return next(iter(_positive(values)), NO_CATEGORY)
+        if self.kind.overlapping:
+            return next(iter(_positive(values)), self.kind.no_label_names[0])
         highest = [name for name, value in values.items() if 0 < value == max(values.values())]
         unanswered_names = (
-            [name for name in self.categories.labels if name not in values] if self.rejected_key in doc.spans else []
+            [name for name in self.categories.labels if name not in values] if self.kind.rejected_key in doc.spans else []
         )
         if not highest and len(unanswered_names) == 1:
             return unanswered_names[0]
@@ -178,23 +174,21 @@ def cats_from_name(name: str) -> CatsAnnotation | None:
 
 # Separator in the name of a mapped annotation, between the inner name and the label map as JSON, of which it is the beginning.
 MAPPED = ' {"'
-_ENTITIES = ("ner", "biluo")
 
 
 class MappedAnnotation(Annotation):
-    """The labels of another annotation (`inner`) in the scheme of the gold. table (LabelMap): Label -> gold label, "" for none."""
+    """The labels of an annotation (`inner`) in the scheme of the gold. table (LabelMap): Label -> gold label, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
         """Take everything from `inner` but the labels, which `table` maps to those of the gold."""
         self.inner = inner
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
-        for flag in FLAGS:
-            setattr(self, flag, getattr(inner, flag))
+        self.kind = inner.kind
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         evaluate_spans: Any = type(inner).evaluate_spans
         self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)  # with the labels of this annotation
-        self._no_counterpart = OUTSIDE if inner.name in _ENTITIES or inner.name.startswith(SPANS_PREFIX) else ""
+        self._no_counterpart = OUTSIDE if self.kind.has_types else ""
         self._gold = inner.in_scheme(self.counterpart)
         for name in ("n_units", "unit_positions", "spans_on", "known_tokens"):
             setattr(self, name, getattr(inner, name))
@@ -210,7 +204,7 @@ class MappedAnnotation(Annotation):
 
     def counterpart(self, label: str) -> str:
         """Return the gold label that a label is mapped to, "" for none."""
-        return map_label(self.table, label, self._no_counterpart, self.has_prefixes) if label else ""
+        return map_label(self.table, label, self._no_counterpart, self.kind.has_prefixes) if label else ""
 
     def aligned_gold(self, example: Example) -> Hashes:
         return resolve_gold(self, self._gold.aligned_gold(example), example)

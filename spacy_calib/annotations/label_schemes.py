@@ -1,7 +1,7 @@
 """Matching of gold labels with the labels of a component, if the gold has other names or another scheme.
 
-OntoNotes distinguishes three types of locations (GPE, FAC, LOC); coarse schemes call them all LOC. So the meaning of LOC depends on
-the other labels of the gold.
+OntoNotes distinguishes three types of locations (GPE, FAC, LOC); coarse schemes call them all LOC. So the meaning of LOC
+depends on the other labels of the gold.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def read_scheme(
 ) -> LabelScheme:
     """Match the labels of a gold with those of a component.
 
-    labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold.
-    table (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Further names of labels, as on a card.
-    user_map (Mapping | None): Label of the component -> its name in this gold, if the user gives it.
-    rejected_labels (Iterable): Labels of rejected answers; they decide about LOC only if no label of a location was accepted.
+    labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold. table
+    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Further names of labels, as on a card.
+    user_map (Mapping | None): Label of the component -> its name in this gold, if the user gives it. rejected_labels
+    (Iterable): Labels of rejected answers; they decide about LOC only if no label of a location was accepted.
     """
     maps, is_coarse, rejected_labels = [table, *extra_maps, COARSE], None, list(rejected_labels)
     if user_map is None and len({LOC, *_FINE_LOCATIONS}.intersection(labels)) > 1:
@@ -143,11 +143,6 @@ def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]])
 def coarse_name(label: str) -> str:
     """Return the coarse type, PER, LOC or ORG, that a common label means; "" for any other label."""
     return next((COARSE.get(name, name) for name, synonyms in _COMMON.items() if label.upper() in (name, *synonyms)), "")
-
-
-def has_types(annotation: Annotation) -> bool:
-    """Return whether an annotation has labelled spans: entities or a span group."""
-    return annotation.of_entities or annotation.name.startswith("spans:")
 
 
 def span_confusions(
@@ -213,15 +208,15 @@ class LabelComparison:
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
         """Return the gold of predicted tokens in the scheme of the pipe.
 
-        A predicted label that the gold does not distinguish from the right one is right. A token outside of gold entities has no gold
-        if the gold never uses its predicted label.
+        A predicted label that the gold does not distinguish from the right one is right. A token outside of gold entities has
+        no gold if the gold never uses its predicted label.
         """
         doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
         keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
         matching_gold, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
         for i, (key, token) in enumerate(zip(keys.tolist(), first_tokens.tolist(), strict=True)):
             label = inner.label_at(doc, token) if key else ""
-            prefix, name = (label[:2], label[2:]) if inner.has_prefixes and label[1:2] == "-" else ("", label)
+            prefix, name = (label[:2], label[2:]) if inner.kind.has_prefixes and label[1:2] == "-" else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
             if name in self.scheme.first_of:
                 matching_gold[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))

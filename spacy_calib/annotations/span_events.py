@@ -51,7 +51,7 @@ class GoldSpans:
 
         A rejected span, or one that overlaps an accepted one, is wrong for the events "exact" and "article" only.
 
-        key: The span in gold tokens. is_match (bool): Whether a gold span matches. labels (Iterable[int]): Its predicted and gold label.
+        key: The span in gold tokens. is_match (bool): Whether a gold span matches. labels: Its predicted and gold label.
         """
         start, end, _ = key
         is_known, is_exact = self.is_annotated[start:end], event in ("exact", "article")
@@ -74,8 +74,8 @@ def first_token(doc: Doc, start: int, end: int, event: str) -> int:
     return start + (event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES)
 
 
-# exact: a gold span has the same tokens and label. article: the same, without leading articles. type: all tokens of the span are in gold
-# spans of its label. overlap: at least one token is.
+# exact: a gold span has the same tokens and label. article: the same, without leading articles. type: all tokens of the span
+# are in gold spans of its label. overlap: at least one token is.
 EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
     "exact": lambda gold, start, end, label: (start, end, label) in gold.keys,
     "article": lambda gold, start, end, label: (start, end, label) in gold.keys,
@@ -99,8 +99,8 @@ def _squeeze(span: Span) -> str:
 def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey], event: str) -> NDArray[np.intp]:
     """Return whether each predicted span is right: 1, 0, or -1 without gold.
 
-    As in spaCy's scorer, the gold tokens that align with its first and last token are compared, unless the annotation has a method
-    `evaluate_spans`. spans: (start, end, label hash), in tokens of the predicted Doc.
+    As in spaCy's scorer, the gold tokens that align with its first and last token are compared, unless the annotation has a
+    method `evaluate_spans`. spans: (start, end, label hash), in tokens of the predicted Doc.
     """
     evaluate_spans = annotation.evaluate_spans
     if evaluate_spans is not None:

@@ -15,8 +15,6 @@ from spacy.training import Example
 
 from .annotation import (
     NO_PARTNER,
-    REJECTED,
-    REJECTED_LINKS,
     UNKNOWN,
     Annotation,
     Hashes,
@@ -27,6 +25,7 @@ from .annotation import (
     rejected_in,
     resolve_gold,
 )
+from .kinds import BILUO, ENTITIES, FOUND_SPANS, LINKS, REJECTED_LINKS, SPANS
 
 # Prefix of the name of the annotation of a span group, before its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
@@ -39,8 +38,6 @@ _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 class _SpanTokenAnnotation(Annotation):
     """Token labels from spans; answers about spans give no token gold, because predictions selected the spans."""
 
-    rejected_key = REJECTED
-
     def gold_hashes(self, doc: Doc) -> Hashes:
         return self.hashes(doc) if rejected_in(self, doc) is None else np.zeros(len(doc), dtype=np.uint64)
 
@@ -52,12 +49,12 @@ class _SpanTokenAnnotation(Annotation):
 
 
 class _EntityTokenAnnotation(_SpanTokenAnnotation):
-    of_entities = True
+    kind = ENTITIES
 
     def aligned_gold(self, example: Example) -> Hashes:
         """Return the gold of predicted tokens; 0 for partial gold that consists of answers about predicted entities.
 
-        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, covers few tokens outside of predictions.
+        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, covers few other tokens.
         """
         gold = super().aligned_gold(example)
         words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
@@ -96,7 +93,7 @@ class BiluoAnnotation(_EntityTokenAnnotation):
     """The BILUO tag of a token: B-, I-, L- or U- and the entity type, or "O"; no label if the annotation is missing."""
 
     name = "biluo"
-    has_prefixes = True
+    kind = BILUO
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return (tokens,) hashes of BILUO tags, 0 for a token without entity annotation."""
@@ -130,11 +127,11 @@ class BiluoAnnotation(_EntityTokenAnnotation):
 class SpanAnnotation(_SpanTokenAnnotation):
     """The label of the best span in `doc.spans[key]` that covers a token; "O" if none does.
 
-    The best span has the highest value in `attrs["scores"]`; without scores it is the first. If several gold spans cover a token,
-    each of their labels is right.
+    The best span has the highest value in `attrs["scores"]`; without scores it is the first. If several gold spans cover a
+    token, each of their labels is right.
     """
 
-    overlapping = True
+    kind = SPANS
 
     def __init__(self, key: str):
         self.name = f"{SPANS_PREFIX}{key}"
@@ -197,7 +194,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
 class FoundAnnotation(SpanAnnotation):
     """The label "SPAN" for tokens in any span of `doc.spans[key]`, else "O"."""
 
-    overlapping = False
+    kind = FOUND_SPANS
 
     def __init__(self, key: str):
         super().__init__(key)
@@ -225,17 +222,13 @@ class FoundAnnotation(SpanAnnotation):
 class LinkAnnotation(_EntityTokenAnnotation):
     """The identity of an entity (`ent.kb_id_`), as the label of its first token.
 
-    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever their
-    types; without one it is unknown. "NIL" is the identity of an entity that is not in the knowledge base. Rejected identities are
-    the labels of spans with the same characters.
+    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever
+    their types; without one it is unknown. "NIL" is the identity of an entity that is not in the knowledge base. Rejected
+    identities are the labels of spans with the same characters.
     """
 
     name = LINK
-    rejected_key = REJECTED_LINKS
-    of_entities = False
-    spans_are_units = True
-    span_event = "link"
-    accuracy_name = "share of right links"
+    kind = LINKS
 
     def hashes(self, doc: Doc) -> Hashes:
         hashes = np.zeros(len(doc), dtype=np.uint64)

@@ -87,10 +87,11 @@ class Cutoffs(Serializable):
         elif self.per != "all":
             what, together = f"{what} of each {self.per} ({', '.join(named.values())})", " for each by itself"
         return (
-            f"Of the entities that this pipeline finds and accepts in texts like these, at least {what} are right ({100 * self.confidence:g} % "
-            f"confidence{together}; {self.sample['answers']:,} answers in {self.sample['documents']:,} documents, drawn at random from "
-            f"{self.sample['drawn_from']:,}). It accepts about {100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities "
-            "that it does not find are not in this number."
+            f"Of the entities that this pipeline finds and accepts in texts like these, at least {what} are right "
+            f"({100 * self.confidence:g} % confidence{together}; {self.sample['answers']:,} answers in "
+            f"{self.sample['documents']:,} documents, drawn at random from {self.sample['drawn_from']:,}). It accepts about "
+            f"{100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities that it does not find are not in "
+            "this number."
         )
 
 

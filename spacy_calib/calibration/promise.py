@@ -1,4 +1,4 @@
-"""What answers about a random sample of entities can promise: expected before the first one, and checked later. No Docs are needed."""
+"""What answers about a random sample of entities can promise: expected before the first one, and checked later."""
 
 from __future__ import annotations
 

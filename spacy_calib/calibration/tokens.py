@@ -114,8 +114,8 @@ class Normalization:
 
 # The form of a saved TokenCalibration; `make_part` checks its registered parts.
 TOKENS: dict[str, Form] = {
-    "maps": maybe(GROUPED), "scaling": maybe(registered_part("@calib_scalings")), "context": maybe(registered_part("@calib_contexts")),
-    "other": maybe(MAP), "adaptations": maybe(list_of(Adaptation.read)),
+    "maps": maybe(GROUPED), "scaling": maybe(registered_part("@calib_scalings")),
+    "context": maybe(registered_part("@calib_contexts")), "other": maybe(MAP), "adaptations": maybe(list_of(Adaptation.read)),
     "recall_cutoffs": maybe(RecallCutoffs.read), "label_cutoffs": maybe(Cutoffs.read),
 }  # fmt: skip
 

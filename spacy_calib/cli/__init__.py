@@ -1,7 +1,7 @@
 """`python -m spacy calib ...`: the group of commands, one command per file.
 
-Every `python -m spacy` imports this module, so it must be fast: a command is imported when it is used, and the help lines of the core's
-commands are here, so that `calib --help` imports none.
+Every `python -m spacy` imports this module, so it must be fast: a command is imported when it is used, and the help lines of
+the core's commands are here, so that `calib --help` imports none.
 """
 
 import ast

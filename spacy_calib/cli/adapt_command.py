@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = "5 to 50 labelled documents of the new domain: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+DATA_HELP = "5 to 50 labelled documents of the new domain: .spacy, .conllu, an export of an annotation tool, or a folder"
 
 
 @command(example="./calibrated tweets.spacy ./adapted")
@@ -70,7 +70,7 @@ def adapt(
     examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
     run.match([calib], examples)
-    check_whole_documents(calib.annotation.unit, gold_preproc)
+    check_whole_documents(calib.annotation.kind, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
         if not silent:  # `show_adaptation` prints these warnings

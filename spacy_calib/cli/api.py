@@ -97,9 +97,9 @@ def fit_all(
     gpu_id: int = -1,
     code: File | None = None,
 ) -> list[Calibrator]:
-    """Fit several components in one run of the pipeline. component (Sequence[str]): Their names. Further arguments: as of `fit`.
+    """Fit several components in one run of the pipeline. component (Sequence[str]): Their names. Others: As of `fit`.
 
-    RETURNS (list[Calibrator]): The pipes that were written, in the order of the components. RAISES CalibError: any error in the input.
+    RETURNS (list[Calibrator]): The pipes that were written, in the order of the components. RAISES CalibError: any error.
     """
     options = {**locals(), "component": list(component)}
     from .fit_command import fit as run
@@ -125,7 +125,7 @@ def adapt(
     """Adapt a calibrated pipeline to a new domain with a few labelled documents and write it, as `spacy calib adapt` does.
 
     model (str | Path): Package name or folder of the calibrated pipeline. data (str | Path): 5 to 50 labelled documents of the
-        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. Further options: as of the
+        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. Others: as of the
         command.
     RETURNS (Calibrator): The adapted pipe; its `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.

@@ -7,29 +7,17 @@ from typing import Annotated, Any
 
 from . import from_plugin
 from .evaluating.evaluation import evaluate_pipeline
-from .evaluating.options import EvaluateRun
-from .evaluating.outputs import PICTURE_KINDS, picture_files
+from .evaluating.options import PICTURE_KINDS, EvaluateRun, picture_files
 from .evaluating.tables import show_tables
 from .shared.command import command, option
-from .shared.options import (
-    CalibratedModel,
-    Code,
-    ForceFile,
-    Format,
-    Gold,
-    GoldPreproc,
-    GpuId,
-    LabelMap,
-    NProcess,
-    Silent,
-)
+from .shared.options import CalibratedModel, Code, ForceFile, Format, Gold, GoldPreproc, GpuId, LabelMap, NProcess, Silent
 from .shared.screen import msg
 from .shared.writing import print_json, write_json
 
-OUTPUT_HELP = "File for the result: .json (numbers), .html (page), .png, .svg or .pdf (picture) or a folder (all pictures); may be repeated"
+OUTPUT_HELP = "Result: .json (numbers), .html (page), .png, .svg, .pdf (picture) or a folder (all pictures); may be repeated"
 ALL_HELP = "Print all columns: also the debiased error, and the 95 % quantile of the floor"
 COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrated"
-BY_HELP = "Also evaluate each slice of documents that share a value of this key, such as genre: a key of Doc.user_data, or a function registered under calib_keys"
+BY_HELP = "Also evaluate each slice of documents by this key of Doc.user_data, such as genre, or by this function of calib_keys"
 GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
 

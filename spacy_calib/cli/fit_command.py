@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 
 DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
-EVENT_HELP = "What counts as right: entities by exact tokens (article: a leading one may differ), type or overlap; arcs by head, or (arc) by head and label"
+EVENT_HELP = "What is right. Entities: exact, article (but a leading one), type, overlap; arcs: head, arc (head and label)"
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
 Config = Annotated[Path | None, option("Config with the settings in a [components.calib] block")]
 Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; for parsers head")]
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run its model a second time for scores (default: replace it by one that keeps its scores, which is faster)"
+_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run it twice (default: one that keeps its scores)"
 SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
@@ -97,6 +97,7 @@ def fit(
     RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list.
     RAISES CalibError: any error in the input.
     """
+    from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
     for_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
@@ -104,8 +105,10 @@ def fit(
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    options = _check_options(attr=attr, method=method, groups=groups, event=event)
-    table = _read_label_map(label_map)
+    options = {"attr": attr, "method": method, "groups": groups, "event": event}
+    options = {name: value for name, value in options.items() if value is not None}
+    translate_options(options)  # refuses a wrong one
+    table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
@@ -126,20 +129,6 @@ def fit(
         show_output(nlp, fits, output, format, {**gold_options, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
-
-
-def _read_label_map(label_map: str | None) -> dict[str, str] | None:
-    """Parse --map. RAISES C162: it is no map."""
-    from ..pairs.label_map import read_map
-
-    return None if label_map is None else read_map(label_map)
-
-
-def _check_options(**options: Any) -> dict[str, Any]:
-    """Return the options that were given. RAISES C001, C056, C112, C185: one is wrong."""
-    options = {name: value for name, value in options.items() if value is not None}
-    translate_options(options)
-    return options
 
 
 def _fit_all(
@@ -178,11 +167,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> 
 
 
 def _read_gold(
-    nlp: Language,
-    fits: Sequence[ComponentFit],
-    paths: Sequence[Path],
-    gold_preproc: bool,
-    silent: bool,
+    nlp: Language, fits: Sequence[ComponentFit], paths: Sequence[Path], gold_preproc: bool, silent: bool
 ) -> list[Example]:
     """Read the examples of all gold files, with their labels renamed to those of the pipes."""
     examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
@@ -259,4 +244,6 @@ def check_fit(info: FitInfo) -> None:
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
-        raise calib_error("C130", method=info.method.split(".")[-2], rows=f"{info.row_unit}s", more="give more data", **figures)
+        raise calib_error(
+            "C130", method=info.method.split(".")[-2], rows=f"{info.kind.unit}s", more="give more data", **figures
+        )

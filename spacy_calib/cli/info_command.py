@@ -9,18 +9,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..pairs.documents import DOCUMENT, LABEL_WORDS, count_in_words
+from ..pairs.documents import count_in_words
 from ..pipe.pipeline import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
-from .fitting.fit_output import (
-    context_line,
-    print_fit_table,
-    show_context,
-    show_span_context,
-    span_words,
-    verdict_on,
-)
+from .fitting.fit_output import context_line, print_fit_table, show_context, show_span_context, verdict_on
 from .shared.choose_pipe import choose_pipes
 from .shared.command import command, option
 from .shared.gold import unknown_sentence
@@ -109,7 +102,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     msg.divider(pipe.name)
     sentences = [verdict_on(info)]
     if info.unknown is not None:
-        sentences.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit, details=True))
+        sentences.append(unknown_sentence(info.unknown, info.component or "the source", info.kind.unit, details=True))
     for sentence in filter(None, sentences):
         msg.text(f"{sentence}.")
     facts = {
@@ -128,18 +121,18 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
         "Normalized": {False: "", True: "yes", "other": "other"}[pipe.normalize],
-        "Fitted on": f"{extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
+        "Fitted on": f"{extent_in_words(info.unit, info.docs, info.kind.unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
         "Scores": description["source"],
     }
     for index, adaptation in enumerate(info.adaptations, 1):
         facts[f"Adapted to ({index})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(
-            adaptation, info.row_unit
+            adaptation, info.kind.unit
         )
     facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
     if info.spans:
-        plural = span_words(info)[1]
+        plural = info.kind.span_words[1]
         facts[f"Context of {plural}"] = context_line(info.spans.context)
         facts[plural.capitalize()] = f"{info.spans.spans:,} predicted, event: {info.spans.event}"
         if not info.is_of_card(pipe.spans.cutoffs):
@@ -149,15 +142,14 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     print_facts(facts)
     for group in description["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        msg.text(
-            f"Group {group['group']} ({len(tags):,} {LABEL_WORDS[info.row_unit][len(tags) != 1]}): {_first(tags, everything, ' · ')}"
-        )
+        word = info.kind.label_words[len(tags) != 1]
+        msg.text(f"Group {group['group']} ({len(tags):,} {word}): {_first(tags, everything, ' · ')}")
     show_conventions(info.conventions)
     if info.selection:
         show_selection(info.selection)
     if info.context:
         show_context(info.context)
-        show_span_context(None if info.spans is None else info.spans.context, span_words(info)[1])
+        show_span_context(None if info.spans is None else info.spans.context, info.kind.span_words[1])
     if info.docs:
         print_fit_table(info)
 
@@ -174,14 +166,11 @@ def _label_lines(pipe: Calibrator) -> dict[str, str]:
 
 def attributes_of(pipe: Calibrator) -> str:
     """List the attributes that a pipe writes."""
-    from ..annotations import get_annotation
-
-    attr = pipe.attr
-    if pipe.fit_info.row_unit == DOCUMENT:
+    attr, kind = pipe.attr, pipe.fit_info.kind
+    if kind.of_documents:
         return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _accept; Doc._.{attr}"
-    links = get_annotation(pipe.fit_info.layer).spans_are_units
-    span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
-    span_attributes += ", _link, _links" if links else ""
+    span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or kind.of_links else ""
+    span_attributes += ", _link, _links" if kind.of_links else ""
     if pipe.of_entities and not pipe.token_scores:
         parts = (("flag", pipe.tokens.recall_cutoffs),)
         token_attributes = "; ".join(f"Token._.{attr}_{name}" for name, part in parts if part)

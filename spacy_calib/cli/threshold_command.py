@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
-from ..pairs.documents import DOCUMENT
 from ..pipe.pipeline import check_readable
 from .evaluating.cutoff_tables import show
 from .shared.command import argument, check_confidence, check_option, command, option
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool, or a folder"
 PRECISION_HELP = "Required share of the accepted entities that are right, of all or by label: PERSON=.95,ORG=.8"
 CHECK_HELP = "Test the cut-offs of the pipeline on answers to what it accepts (`rank --accepted --order random`)"
 RECALL_HELP = "Required share of the tokens in gold entities that are flagged"
@@ -74,7 +73,7 @@ def threshold(
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
         `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
-        with --check what `check_cutoffs_by` returns. With several pipes this is the result of the first, and "others": name -> result.
+        with --check what `check_cutoffs_by` returns. With several pipes this is of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
@@ -139,7 +138,7 @@ def read_precision(given: Any) -> float | dict[str, float]:
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
-    """Return the precision of each label under the pipe's own names of labels, any other unchanged. RAISES C056: no such label."""
+    """Return the precision of each label under the pipe's names of labels, others unchanged. RAISES C056: no such label."""
     from ..pipe.label_names import shown_keys
 
     if not isinstance(shares, Mapping):
@@ -152,7 +151,7 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return the pipe that scored a random sample of entities, and the answers; None if DATA is other gold. RAISES: As `read_sample`."""
+    """Return the pipe that scored a random sample, and the answers; None for other gold. RAISES: As `read_sample`."""
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
     from ..pipe.pipeline import fitted_pipes
@@ -194,7 +193,7 @@ def _set_cutoffs(
 
 
 def check_targets(precision: Any, recall: float | None, per: str, confidence: float, check: bool = False) -> None:
-    """Check the options. RAISES C307: no target. C056: a value out of range, --per group or several precisions with --recall."""
+    """Check the options. RAISES C307: no target. C056: out of range, --per group or several precisions with --recall."""
     if precision is None and recall is None and not check:
         raise calib_error("C307")
     shares = precision.values() if isinstance(precision, Mapping) else [precision]
@@ -239,7 +238,7 @@ def find_cutoffs(
         result |= table
     if recall is not None:
         if pipe.spans.groups is None:
-            code = "C310" if corpus.row_unit == DOCUMENT else "C308"
+            code = "C310" if corpus.of_documents else "C308"
             raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, examples, corpus)
         if not tokens.in_gold("all", "all").any():
@@ -254,7 +253,7 @@ def find_cutoffs(
 def may_have_cutoffs(pipe: Calibrator) -> bool:
     """Whether a pipe scores entities, documents or links."""
     annotation = pipe.annotation
-    return pipe.spans.groups is not None or annotation.of_documents or annotation.spans_are_units
+    return pipe.spans.groups is not None or annotation.kind.of_documents or annotation.kind.of_links
 
 
 def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:

@@ -29,7 +29,7 @@ from ..schema import (
 )
 from ..types import Floats, Groups, Ints, Spans
 from .blocks import TokenView, WeightBlock, blocks_for, pair_inputs
-from .features import DocFunction, Feature, TokenScores
+from .features import FEATURES, DocFunction, Feature, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
 from .words import KnownWords, Words
@@ -107,7 +107,7 @@ class TokenContext:
     # Applying
 
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """Standardize the values of each feature for n tokens, (k, n). RAISES C204: another number of columns than in the fit."""
+        """Standardize the values of each feature for n tokens, (k, n). RAISES C204: not as many columns as in the fit."""
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
             for feature, columns_of_feature in zip(self.features, values, strict=True):
@@ -346,3 +346,19 @@ def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch
 def span_column_names(token_columns: Sequence[str], groups: Groups) -> list[str]:
     """Describe each column of `span_columns`. token_columns (Sequence[str]): Descriptions of the token features."""
     return [*token_columns, *_SPAN_INPUTS, *(f"a label of group {name}" for name in groups.names)]
+
+
+def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
+    """Make the token context of a config. Registered as spacy-calib.Context.v1.
+
+    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
+    features (list[str] | None): Names from FEATURES; None takes all.
+    shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where predictions
+        and gold follow one convention: 0 not at all, 1 fully.
+    RAISES C001: a setting out of range, or an unknown name.
+    """
+    names = list(FEATURES) if features is None else features
+    unknown = [name for name in names if name not in FEATURES]
+    if unknown:
+        raise calib_error("C001", name="features", wanted=f"some of {', '.join(FEATURES)}", given=unknown)
+    return TokenContext([FEATURES[name] for name in dict.fromkeys(names)], when, shrink)

@@ -19,17 +19,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.tokens.underscore import Underscore
 
 from ..errors import CalibError, calib_error
-from ..pairs.documents import TOKEN
-from .store import (
-    SpanValues,
-    TokenValues,
-    document_block,
-    find_row,
-    find_span,
-    has_labelled_spans,
-    link_values,
-    row_of_span,
-)
+from .store import SpanValues, TokenValues, document_block, find_row, find_span, has_labelled_spans, link_values, row_of_span
 from .view import doc_view
 
 # Default prefix of a pipe, and of a pipe of entities: one pipeline can have both.
@@ -84,7 +74,7 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
 
 
 def token_score(token: Token, attr: str, column: str = "calibrated") -> float | None:
-    """Token._.<attr>_score, _raw: (raw) probability that the token's label is right, in [0, 1]; None for a pipe that hides it."""
+    """Token._.<attr>_score, _raw: (raw) probability that the token's label is right; None for a pipe that hides it."""
     match = find_row(token, attr)
     if match is None or "is_hidden" in match[0]:
         return None
@@ -146,11 +136,6 @@ def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     block = document_block(doc, attr)
     label = "" if block is None else block.annotation.label_at(doc, 0)
     return block.values_of(0, label) if block is not None and label else None
-
-
-def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
-    """Return the probabilities of the current label of a unit of a Doc. unit (str): "token" or "document"."""
-    return token_values(doc[row], attr) if unit == TOKEN else doc_values(doc, attr)
 
 
 def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:

@@ -1,11 +1,11 @@
 """The scores on a Doc: a block of arrays in `doc.user_data` for each run of a pipe, and who may read it.
 
 A block belongs to one stretch of text. Its key is (EXTENSION_KEY, "_<attr>", start, start + checksum): `Span.as_doc` and
-`Doc.from_docs` move both offsets, so `start`, 0 when written, is the character of the Doc where the stretch begins. The checksum shows
-damage and keeps apart blocks that come to one start. A block is read only if the Doc has its text there, whole, and no other block
-of the pipe touches the stretch: one that reaches out of the Doc was left by a cut, and counts. In the stretch, a row is a token's if
-start, length and, for arcs, head agree; in a Doc with other text around it also the label, since what a cut left out may by chance
-have been joined on again, letter by letter. The row of a whole document is that of a Doc which is the stretch.
+`Doc.from_docs` move both offsets, so `start`, 0 when written, is the character of the Doc where the stretch begins. The
+checksum shows damage and keeps apart blocks that come to one start. A block is read only if the Doc has its text there, whole,
+and no other block of the pipe touches the stretch: one that reaches out of the Doc was left by a cut, and counts. In the
+stretch, a row is a token's if start, length and, for arcs, head agree; in a Doc with other text around it also the label, since
+what a cut left out may by chance have been joined on again, letter by letter. A document's row is that of the stretch.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ SpanKey = tuple[int, int, str]
 
 # Blocks of another version are ignored.
 BLOCK_VERSION = 7
-# The bits that a block keeps of a label's hash; and of its text's: few, so that nobody confirms a guess of what a cut left out. Words
-# have none. In memory a block knows the whole hash (`Block.text`).
+# The bits that a block keeps of a label's hash; and of its text's: few, so that nobody confirms a guess of what a cut left out.
+# Words have none. In memory a block knows the whole hash (`Block.text`).
 LOW_BITS, TEXT_BITS = (1 << 32) - 1, (1 << 8) - 1
 UNIT, ENTRY, BOUND, SPAN = "unit", "entry", "bound", "span"
 
-# Column -> (`numpy.dtype.kind`, what each value belongs to, whether every block has it). start, length: characters of a unit, from the
-# start of the stretch. head: offset to its partner. carried: low bits of the hash of its predicted label. flag, accept: 1, 0, or -1
-# without cut-off. indptr: first entry of each row, and their number. tag: index in the labels of the block. above: whether an entry
-# reaches the threshold; missing if all do. column: column of the source, for lemmas.
+# Column -> (`numpy.dtype.kind`, what each value belongs to, whether every block has it). start, length: characters of a unit,
+# from the start of the stretch. head: offset to its partner. carried: low bits of the hash of its predicted label. flag,
+# accept: 1, 0, or -1 without cut-off. indptr: first entry of each row, and their number. tag: index in the labels of the block.
+# above: whether an entry reaches the threshold; missing if all do. column: column of the source, for lemmas.
 COLUMNS = {
     "start": ("u", UNIT, True), "length": ("u", UNIT, True), "head": ("i", UNIT, False), "carried": ("u", UNIT, False),
     "flag": ("i", UNIT, False), "accept": ("i", UNIT, False), "indptr": ("u", BOUND, True), "tag": ("u", ENTRY, True),
@@ -66,8 +66,8 @@ class TokenValues(NamedTuple):
 class SpanValues(NamedTuple):
     """The scores of one span, and whether it reaches its cut-off (accept: 1 or 0, -1 without cut-offs).
 
-    on_doc (bool): False for a candidate. layer (str), said (int): Annotation and checksum of the token labels that the probability
-    depends on; "" and 0 if none.
+    on_doc (bool): False for a candidate. layer (str), said (int): Annotation and checksum of the token labels that the
+    probability depends on; "" and 0 if none.
     """
 
     raw: float
@@ -98,13 +98,13 @@ def _low_bits(label: str) -> int:
 class Block(BlockData):
     """What one pipe wrote on one Doc: the stored arrays, as a dict.
 
-    In `doc.user_data` it replaces the plain dict that files and copies have; msgpack and pickle write it as one. A copy by spaCy has no
-    key, and is opened where it is found.
+    In `doc.user_data` it replaces the plain dict that files and copies have; msgpack and pickle write it as one. A copy by
+    spaCy has no key, and is opened where it is found.
 
-    annotation (Annotation): Annotation of its labels. text (int | None): Whole hash of its text; None for one from a file, which has
-    TEXT_BITS of it. key (tuple | None): Its key. begin, end (int): Its stretch of text, as characters of the Doc.
-    Of a block that `fits` a Doc: is_whole (bool): Whether its text is all of the Doc. columns (dict): COLUMNS as sequences, None for
-    one that it does not have. spans (dict): (start, end, label) of each span, in characters from `begin` -> its values.
+    annotation (Annotation): Annotation of its labels. text (int | None): Whole hash of its text; None for one from a file,
+    which has TEXT_BITS of it. key (tuple | None): Its key. begin, end (int): Its stretch of text, as characters of the Doc. Of
+    a block that `fits` a Doc: is_whole (bool): Whether its text is all of the Doc. columns (dict): COLUMNS as sequences, None
+    for one that it does not have. spans (dict): (start, end, label) of each span, in characters from `begin` -> its values.
     """
 
     __slots__ = ("annotation", "begin", "columns", "end", "is_whole", "key", "spans", "text", "_fit")
@@ -161,7 +161,7 @@ class Block(BlockData):
             row = bisect_left(starts, start)
             if row == len(starts) or starts[row] != start:
                 return None
-        if columns["length"][row] != len(token) or self.annotation.of_documents:
+        if columns["length"][row] != len(token) or self.annotation.kind.of_documents:
             return None
         if columns["head"] is not None and not self._has_head(row, token):
             return None
@@ -227,7 +227,7 @@ class Block(BlockData):
 
 
 def _as_items(array: NDArray[Any]) -> Any:
-    """Return an array as a sequence whose items are Python numbers; nothing is copied, and they are read faster than from the array."""
+    """Return an array as a sequence of Python numbers without a copy; they are read faster than from the array."""
     values: Any = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False)
     return memoryview(values)
 
@@ -270,9 +270,9 @@ def delete_blocks(user_data: UserData, attr: str) -> None:
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """Return what a checksum of token labels is made of, a row per token: label hash; for arcs also offset and length of the head."""
+    """Return what a checksum of token labels covers, a row per token: label hash; for arcs offset and length of the head."""
     columns: list[NDArray[Any]] = [annotation.hashes(doc)]
-    if annotation.arcs:
+    if annotation.kind.of_arcs:
         offsets, (places, lengths) = head_offsets(doc), annotation.unit_positions(doc).astype(np.int64).T
         columns += [offsets, lengths[np.searchsorted(places, places + offsets)]]
     return np.column_stack([column.astype(np.uint64) for column in columns])
@@ -345,7 +345,7 @@ def _touching(blocks: list[Block], begin: int, end: int) -> list[Block]:
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks that may be read on a Doc, by the rule above. begin, end (int): Only those that touch these characters."""
+    """Return the blocks that may be read on a Doc, by the rule above. begin, end (int): Those that touch these characters."""
     blocks = blocks_of(doc.user_data, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
@@ -369,7 +369,7 @@ def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
 
 def document_block(doc: Doc, attr: str) -> Block | None:
     """Return the block of this Doc as a whole, or None."""
-    return next((block for block, *_ in rows_of(doc, attr) if block.annotation.of_documents), None)
+    return next((block for block, *_ in rows_of(doc, attr) if block.annotation.kind.of_documents), None)
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
@@ -401,7 +401,7 @@ def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValue
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a span that has its own row, as links do, or None."""
     claim = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
-    last = None if claim is None or not claim[0].annotation.spans_are_units else claim[0].annotation.partner(span[0])
+    last = None if claim is None or not claim[0].annotation.kind.of_links else claim[0].annotation.partner(span[0])
     return claim if last is not None and last.i + 1 == span.end else None
 
 
@@ -423,4 +423,4 @@ def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
 def has_labelled_spans(doc: Doc, attr: str) -> bool:
     """Return whether a pipe scored labelled spans or links on this Doc; sentences do not count."""
     kinds = ((block.annotation, "spans" in block) for block in blocks_of(doc.user_data, attr))
-    return any(annotation.spans_are_units or (has_spans and not annotation.arcs) for annotation, has_spans in kinds)
+    return any(annotation.kind.of_links or (has_spans and not annotation.kind.of_arcs) for annotation, has_spans in kinds)

@@ -10,8 +10,7 @@ from spacy.morphology import Morphology
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
-from ..annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, plain_name, unit_of
-from ..pairs.documents import TOKEN
+from ..annotations import EXTENSION_PREFIX, Annotation, Hashes, MappedAnnotation, kind_of, plain_name
 from ..types import Marginals
 
 
@@ -50,7 +49,7 @@ class TopLabels:
     def write(self, docs: Sequence[Doc], layer: str) -> None:
         """Write the labels on the bare Docs; for text categories write the raw scores into `doc.cats`."""
         for number, labels in self.by_doc.items():
-            if unit_of(layer) == TOKEN:
+            if not kind_of(layer).of_documents:
                 write_labels(docs[number], plain_name(layer), labels)
                 continue
             entries = slice(*np.searchsorted(self.marginals.rows, [number, number + 1]).tolist())

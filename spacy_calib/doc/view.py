@@ -82,7 +82,7 @@ class DocCalib(dict):
     @property
     def unit(self) -> str:
         """Kind of unit that has the labels: "token" or "document"."""
-        return get_annotation(self.layer).unit
+        return get_annotation(self.layer).kind.unit
 
     def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
         """Return the scores as an array of shape (n_tokens, len(labels)), or (1, len(labels)) for a document.
@@ -145,9 +145,9 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
     """Return (spans on the Doc, candidates) whose text and labels are still those that were scored."""
     annotation = get_annotation(layer)
-    if annotation.spans_are_units:
+    if annotation.kind.of_links:
         links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]
-        event = annotation.span_event
+        event = annotation.kind.span_event
         return tuple(ScoredSpan(s.start, s.end, s.kb_id_, v.raw, v.calibrated, v.is_accepted, event) for s, v in links), ()
     on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
     ents, candidates = [], []

@@ -119,9 +119,9 @@ class SpanScores:
 class Batch:
     """Predictions of the pipe for consecutive Docs.
 
-    indices (list[int]): Which of the Docs given they are. calibrated (Entries): Entries of all units. annotation (Annotation): Annotation of the labels.
-    labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's predicted label, 0 for none.
-    top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
+    indices (list[int]): Which of the Docs given they are. calibrated (Entries): Entries of all units. annotation (Annotation):
+    Annotation of the labels. labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's
+    predicted label, 0 for none. top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
     spans (SpanScores | None): None if the source has no spans. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
         without cut-offs. token_scores (bool): Whether tokens show their scores.
@@ -176,7 +176,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
-    """Return the labels, the first entry of each unit, and the columns of entries, with labels below the threshold last in a row."""
+    """Return the labels, the first entry of each unit, and the columns of entries, those below the threshold last in a row."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
     if marginals.names is not None:

@@ -19,7 +19,7 @@ _LOCK = RLock()
 
 @contextmanager
 def memory_zone(nlp: Language) -> Iterator[None]:
-    """Open a zone: at its end its Docs and their new words are freed. Keep only strings and numbers. A zone in a zone is none."""
+    """Open a zone: at its end its Docs and their new words are freed. Keep strings and numbers. A zone in a zone is none."""
     with _LOCK:
         if not is_compatible_version(spacy.__version__, _ZONE_VERSIONS) or cast(Any, nlp.vocab).in_memory_zone:
             yield

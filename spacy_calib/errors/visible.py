@@ -29,8 +29,8 @@ def shown_path(path: Path) -> str:
 
 
 GUARD = "'"
-# First characters of a formula (but not of a negative number), also in full width, and white space that a spreadsheet drops before them.
-# A cell of apostrophes before such a character gets a guard too: otherwise `unguard_cell` would take its own apostrophe off.
+# First characters of a formula (but not of a negative number), also in full width, and white space that a spreadsheet drops
+# before them. A cell of apostrophes before such a character gets a guard too: else `unguard_cell` would take one off.
 _NEGATIVE = r"-(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf)(?:[eE][-+]?[0-9]+)?\Z"
 _FORMULA_STARTS = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"
 _FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_FORMULA_STARTS)}]")

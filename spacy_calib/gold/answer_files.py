@@ -102,7 +102,7 @@ _OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
 def read_answers(
     file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
 ) -> list[TextAnswers]:
-    """Read the export of a tool, one answer for each text and person, in the order of the file. Arguments: As for `read_each`."""
+    """Read the export of a tool, one answer for each text and person, in their order. Arguments: As for `read_each`."""
     return _by_text(read_each(file, labels, values), labels)
 
 
@@ -282,7 +282,7 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
 
 
 def _check_answer(answer: TextAnswers) -> TextAnswers:
-    """Return an answer unchanged. RAISES ValueError: a text, label, offset, "drawn" or "doc" of it cannot be stored in a Doc."""
+    """Return an answer unchanged. RAISES ValueError: its text, label, offset, "drawn" or "doc" cannot be stored in a Doc."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
@@ -312,7 +312,7 @@ def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
 
 
 def read_values(file: Path) -> list[tuple[str, Any]]:
-    """Return (position, value) of a file: ("line 3", ...) of JSON Lines, ("record 3", ...) of a JSON array or "annotations" list.
+    """Return (position, value) of a file: ("line 3", ...) of JSON Lines, ("record 3", ...) of an array or "annotations" list.
 
     The value of a line that is no JSON is the error. RAISES C692: the file is no JSON, or its last line is cut off.
     """

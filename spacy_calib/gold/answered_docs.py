@@ -17,7 +17,8 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
-from ..annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
+from ..annotations.annotation import UNKNOWN
+from ..annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 from ..doc.top_labels import erase_label, write_labels
 from ..errors import WARNINGS
 from ..pairs.documents import TOKEN
@@ -216,7 +217,7 @@ def write_gold_names(doc: Doc, annotation: Annotation) -> None:
     if not isinstance(annotation, MappedAnnotation):
         return
     layer, table = annotation.inner.name, annotation.table
-    if annotation.of_documents:
+    if annotation.kind.of_documents:
         values: dict[str, float] = {}
         for label, value in doc.cats.items():
             name = map_label(table, label)
@@ -230,7 +231,7 @@ def write_gold_names(doc: Doc, annotation: Annotation) -> None:
     ]
     if layer.startswith(SPANS_PREFIX):
         doc.spans[layer.removeprefix(SPANS_PREFIX)] = spans
-    elif annotation.has_prefixes or layer == "ner":
+    elif annotation.kind.has_prefixes or layer == "ner":
         doc.set_ents(spans, default="outside")
     else:
         names = [annotation.label(token) for token in doc]

@@ -32,8 +32,8 @@ _TIE = 1e-3
 # Minimum numbers of texts that have a category, and that leave it out, to infer that it is listed only if it applies.
 _MIN_TEXTS = 5
 _GIVE_DOCUMENTS = (
-    "give texts of several sentences (in a .conllu file without `# newdoc` lines each sentence is a document: add them, or join sentences by "
-    "`python -m spacy convert -n 10`)"
+    "give texts of several sentences (in a .conllu file without `# newdoc` lines each sentence is a document: add them, or "
+    "join sentences by `python -m spacy convert -n 10`)"
 )
 
 
@@ -45,7 +45,7 @@ class GoldWatch:
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold
-        self._cats = gold.categories if isinstance(gold, GoldCats) and gold.overlapping else None
+        self._cats = gold.categories if isinstance(gold, GoldCats) and gold.kind.overlapping else None
         self._present: Counter[str] = Counter()
         self._absent: Counter[str] = Counter()
         self._n_texts = self._n_arcs = self._n_own_heads = 0
@@ -58,14 +58,14 @@ class GoldWatch:
                 self._n_texts += bool(values)
                 self._present.update(name for name, value in values.items() if value > 0.5)
                 self._absent.update(name for name, value in values.items() if value <= 0.5)
-            elif self._annotation.arcs and example.reference.has_annotation("DEP"):
+            elif self._annotation.kind.of_arcs and example.reference.has_annotation("DEP"):
                 heads = example.reference.to_array(["HEAD"])
                 self._n_arcs += len(heads)
                 self._n_own_heads += int(np.count_nonzero(heads == 0))
             yield example
 
     def check(self, component: str) -> None:
-        """Check the counted gold. RAISES C801: texts list only the categories that they have. C802: every token is its own head."""
+        """Check the counted gold. RAISES C801: texts list only categories that they have. C802: every token is its own head."""
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
         # Categories that texts have, that other texts leave out, and that no text gives as wrong.
@@ -114,15 +114,15 @@ def check_outcomes(
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
         n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())
-        is_none, is_open = gold[0] in (OUTSIDE, *annotation.no_label_names), plain_name(annotation.name) in OPEN
+        is_none, is_open = gold[0] in (OUTSIDE, *annotation.kind.no_label_names), plain_name(annotation.name) in OPEN
         if n_other >= (EXPECTED if is_open else min_expected if is_none else 0.0):
             raise calib_error("C800", component=component, **_describe_outcome(annotation, gold[0], pairs.n_units))
-    decisive_pairs, unit = (pairs, f"{annotation.unit}s") if spans is None else (spans, annotation.span_words[1])
+    decisive_pairs, unit = (pairs, f"{annotation.kind.unit}s") if spans is None else (spans, annotation.kind.span_words[1])
     if not decisive_pairs.hits.any() and (n_right := float(decisive_pairs.scores.sum())) >= EXPECTED:
         raise calib_error("C803", component=component, unit=unit, n=f"{decisive_pairs.n_units:,}", expected=f"{n_right:,.0f}")
-    n_errors, n_expected = _count_errors(decisive_pairs, annotation.overlapping and spans is None)
-    n = len(decisive_pairs) if annotation.overlapping else decisive_pairs.n_units
-    unit = f"pairs of {annotation.unit} and label" if annotation.overlapping else unit
+    n_errors, n_expected = _count_errors(decisive_pairs, annotation.kind.overlapping and spans is None)
+    n = len(decisive_pairs) if annotation.kind.overlapping else decisive_pairs.n_units
+    unit = f"pairs of {annotation.kind.unit} and label" if annotation.kind.overlapping else unit
     values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{n_expected:,.0f}"}
     is_few = n_errors < _MIN_ERROR_SHARE * n_expected and n >= _MIN_UNITS
     if is_few and (not n_errors or agrees) and n_expected >= EXPECTED:
@@ -132,28 +132,25 @@ def check_outcomes(
 
 def _is_one_outcome(annotation: Annotation, label: str) -> bool:
     """Return whether gold with a single label has a single outcome; not if labels are not compared, as for heads."""
-    if annotation.overlapping:
-        return label in (OUTSIDE, *annotation.no_label_names)
-    return not annotation.any_label and (plain_name(annotation.name) != LINK or label == NIL)
+    if annotation.kind.overlapping:
+        return label in (OUTSIDE, *annotation.kind.no_label_names)
+    return not annotation.kind.any_label and (plain_name(annotation.name) != LINK or label == NIL)
 
 
 def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:
     """Return the values of the error C800."""
     name = plain_name(annotation.name)
     if name == "sent" and label == "I":
+        return {"what": f"No gold document has a sentence start after its first token ({n:,} tokens)", "mend": _GIVE_DOCUMENTS}
+    if label in (OUTSIDE, *annotation.kind.no_label_names):
+        plural = (annotation.kind.label_words if annotation.kind.of_documents else annotation.kind.span_words)[1]
         return {
-            "what": f"No gold document has a sentence start after its first token ({n:,} tokens)",
-            "mend": _GIVE_DOCUMENTS,
-        }
-    if label in (OUTSIDE, *annotation.no_label_names):
-        plural = annotation.span_words[1] if not annotation.of_documents else "categories"
-        return {
-            "what": f"The gold has no {plural} ({n:,} {annotation.unit}s)",
+            "what": f"The gold has no {plural} ({n:,} {annotation.kind.unit}s)",
             "mend": f"give gold in which people marked {plural}",
         }
     description = "is the word itself, or formed alike" if name == LEMMA else f"is {brief(label)!r}"
     return {
-        "what": f"The gold {name} of all {n:,} {annotation.unit}s {description}",
+        "what": f"The gold {name} of all {n:,} {annotation.kind.unit}s {description}",
         "mend": f"give data annotated with {name}",
     }
 

@@ -15,10 +15,10 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import Annotation, Hashes, texts_of
+from ..annotations import Annotation, Hashes, Kind, texts_of
 from ..annotations.annotation import ONLY_REJECTED, map_unique
 from ..annotations.span_events import span_hits
-from ..doc.attributes import unit_values
+from ..doc.attributes import doc_values, token_values
 from ..doc.view import DocCalib, doc_view
 from ..pairs.documents import DocumentNumbers
 from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
@@ -113,7 +113,7 @@ class Collector:
             gold = annotation.aligned_gold(example)
             scores = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
             tokens = _tokens_of(number, example, view, attr, annotation, gold, scores, names)
-            if not annotation.of_documents:
+            if not annotation.kind.of_documents:
                 tokens["words"][:] = [self._words.setdefault(word, word) for word in tokens["words"].tolist()]
             self._tokens.append(tokens)
             if scores:
@@ -133,7 +133,7 @@ class Collector:
             origins=tuple(self._origins) if any(self._origins) else (),
             doc_documents=np.array(self._doc_documents, dtype=np.intp),
             unit=self._documents.unit,
-            row_unit=self._annotation.unit,
+            of_documents=self._annotation.kind.of_documents,
             **self._tokens.join_all(),
             **self._scores.join_all(),
         )
@@ -180,8 +180,8 @@ def _tokens_of(
     doc, reference = example.predicted, example.reference
     hashes = annotation.hashes(doc)
     labels = names.numbers_of_hashes(hashes, annotation, doc, hashes)
-    raw, calibrated = _predicted_label_scores(doc, view, attr, annotation.unit, scores, labels)
-    rows, is_document = np.arange(len(hashes)), annotation.of_documents
+    raw, calibrated = _predicted_label_scores(doc, view, attr, annotation.kind, scores, labels)
+    rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
     right = _hits(example, annotation, gold, rows, hashes)
     right[hashes == 0] = UNKNOWN
     return {
@@ -217,7 +217,7 @@ def _scores_of(
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """Return 1 for a right label, 0 for a wrong one, UNKNOWN without gold. gold (Hashes): Gold label of each unit."""
-    if annotation.arcs or annotation.overlapping or annotation.rejected_labels(example) is not None:
+    if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
     else:
         has_gold, right = gold[rows] != 0, gold[rows] == hashes
@@ -225,7 +225,7 @@ def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, ha
 
 
 def _predicted_label_scores(
-    doc: Doc, view: DocCalib | None, attr: str, unit: str, scores: _Columns, labels: Ints
+    doc: Doc, view: DocCalib | None, attr: str, kind: Kind, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
     """Return the raw and calibrated score of each unit's label, NaN for none."""
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
@@ -236,14 +236,14 @@ def _predicted_label_scores(
     calibrated[scores["rows"][entries]] = scores["tag_calibrated"][entries]
     below_threshold = view.scored & np.isnan(raw) & (labels >= 0)
     for i in np.flatnonzero(below_threshold).tolist():
-        values = unit_values(doc, i, attr, unit)
+        values = doc_values(doc, attr) if kind.of_documents else token_values(doc[i], attr)
         if values is not None:
             raw[i], calibrated[i] = values.raw, values.calibrated
     return raw, calibrated
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """Return whether each token starts a sentence, by the Doc, or by a gold Doc with the same tokens if only that has sentences."""
+    """Return whether each token starts a sentence, by the Doc, or a gold Doc of the same tokens if only that has sentences."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference

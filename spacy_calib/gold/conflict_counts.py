@@ -17,9 +17,9 @@ CONFLICTS = "calib_conflicts"
 class GoldConflicts:
     """Counts of the texts with several annotations, and of the differences between these.
 
-    copies (int): Docs that were merged into another one of the same text. compared, differing (Counter): Layer -> number of labels
-    with several annotations, and of those that differ. overlapping (int): Entities that have a second label or overlap another one
-    in the same annotation, so that none can be taken. labels (set): Labels of the spans that differ.
+    copies (int): Docs that were merged into another one of the same text. compared, differing (Counter): Layer -> number of
+    labels with several annotations, and of those that differ. overlapping (int): Entities that have a second label or overlap
+    another one in the same annotation, so that none can be taken. labels (set): Labels of the spans that differ.
     """
 
     copies: int = 0

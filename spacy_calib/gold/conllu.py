@@ -1,8 +1,8 @@
 """CoNLL-U files -> gold Docs whose text is the text of the file.
 
-spaCy's converter joins the syntactic words of a sentence to its text. If words do not spell their multiword token (French "du" is
-annotated as "de" and "le"), they are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" spell their
-token and stay two words.
+spaCy's converter joins the syntactic words of a sentence to its text. If words do not spell their multiword token (French "du"
+is annotated as "de" and "le"), they are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" stay
+two words.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     """Change a sentence so that the converter keeps its text and entity labels.
 
-    Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter would
-    cut off get a name in capitals. names (dict): New name -> label; the new names are added.
+    Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter
+    would cut off get a name in capitals. names (dict): New name -> label; the new names are added.
     RETURNS (tuple): The block, and the text of the comment if its words differ, else "".
     """
     lines = block.splitlines()
@@ -158,7 +158,7 @@ def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
-    """Set whether a space follows each token except the last one, by the text. RETURNS (bool): Whether the text has these tokens."""
+    """Set whether a space follows each token but the last, by the text. RETURNS (bool): Whether the text has these tokens."""
     starts, end = [], 0
     for token in tokens:
         start = end + len(text[end:]) - len(text[end:].lstrip())
@@ -179,7 +179,7 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, up to case and apostrophes."""
+    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, case and ' aside."""
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
     joined_form, token_form = (
         word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form)

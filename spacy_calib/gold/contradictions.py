@@ -19,7 +19,8 @@ from typing import Any
 from spacy.attrs import ENT_IOB, HEAD, IDX
 from spacy.tokens import Doc, Span
 
-from ..annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
+from ..annotations.annotation import UNKNOWN
+from ..annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 from ..annotations.spans import LINK, SPANS_PREFIX
 from ..errors import calib_error
 from ..spacy_private import EXTENSION_KEY
@@ -37,7 +38,7 @@ _SpanKey = tuple[int, int, str]
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
-    """Merge the Docs with the same text. files: The gold Docs of each file. RETURNS (list): The same, None for Docs merged into earlier ones."""
+    """Merge the Docs with the same text. files: The gold Docs of each file. RETURNS (list): The same, None for merged ones."""
     merged_files: list[list[Doc | None]] = [list(docs) for docs in files]
     locations: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, docs in enumerate(files):

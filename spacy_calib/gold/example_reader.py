@@ -16,7 +16,7 @@ from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
 from ..annotations.annotation import ONLY_REJECTED
-from ..annotations.label_schemes import has_types, likely_names, span_confusions
+from ..annotations.label_schemes import likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
@@ -101,7 +101,7 @@ class ExampleReader:
     def _read_batch(self, batch: Sequence[Example]) -> None:
         """Score the Docs of a batch, compare them with their gold, and count the tokens with and without known gold labels."""
         examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
-        docs_to_count = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
+        docs_to_count = (eg.predicted if self.annotation.kind.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count(docs_to_count))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
         reasons = self.source.missing([eg.predicted for eg in examples])
@@ -144,7 +144,7 @@ class ExampleReader:
         spans_on_docs, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
         keys = list(zip(spans_on_docs.starts.tolist(), spans_on_docs.ends.tolist(), spans_on_docs.labels.tolist(), strict=True))
         offset = 0
-        for example in examples if has_types(self.annotation) else ():
+        for example in examples if self.annotation.kind.has_types else ():
             end = offset + len(example.predicted)
             doc_spans = [(start - offset, last - offset, labels[label]) for start, last, label in keys if offset <= start < end]
             self._span_confusions.update(span_confusions(self.annotation, example, doc_spans))
@@ -154,18 +154,18 @@ class ExampleReader:
         """Return the fields "gold", "lacks_gold", "pairs" and "is_known" of a `_Batch`, and add to the counts of gold."""
         marginals = scores.marginals_above(self.lowest)
         hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.no_label_names))
+        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.kind.no_label_names))
         self._confusions.update(confusions(marginals, gold.columns, hashes))
         self.n_gold += gold.n_gold
         n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == ONLY_REJECTED))
-        self.n_unknown += 0 if self.annotation.any_label else n_unknown
+        self.n_unknown += 0 if self.annotation.kind.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens without a score are left out, as those without gold.
         silent = find_silent(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
         # White space, and units before the first one that can have a label, do not count as lacking gold.
-        n_units, first = self.annotation.n_units, self.annotation.first
+        n_units, first = self.annotation.n_units, self.annotation.kind.first_unit
         may_have_gold = [
             ~is_blank(self.annotation, eg.predicted) & (np.arange(n_units(eg.predicted)) >= first) for eg in examples
         ]
@@ -184,7 +184,9 @@ class ExampleReader:
         pairs = concatenate([batch.pairs for batch in self._batches])
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
         self.unit, self.files = self._numbers.unit, self._files
-        runs = runs_of(documents, self._concatenate("starts")) if self.in_runs and not self.annotation.of_documents else None
+        runs = (
+            runs_of(documents, self._concatenate("starts")) if self.in_runs and not self.annotation.kind.of_documents else None
+        )
         if runs is not None:
             self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
             self.files = [self._files[document] for document in documents[firsts].tolist()]
@@ -241,7 +243,7 @@ def unknown_spans(
     labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans.
     of_tokens (UnknownGold): The unknown labels of tokens, if these have gold.
     """
-    if not has_types(annotation) or not confusions:
+    if not annotation.kind.has_types or not confusions:
         return of_tokens
     table = annotation.table if isinstance(annotation, MappedAnnotation) else {}
     names = {label: map_label(table, label) for label in labels}
@@ -255,7 +257,7 @@ def unknown_spans(
     if of_tokens.n:
         return replace(of_tokens, counterparts=pairs)
     of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
-    return replace(of_spans, counterparts=pairs, unit=annotation.span_words[0] if of_spans.n else "")
+    return replace(of_spans, counterparts=pairs, unit=annotation.kind.span_words[0] if of_spans.n else "")
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
@@ -276,7 +278,7 @@ def _hits_of(
     """
     takes_part = gold[marginals.rows] != -2
     has_answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
-    if not (annotation.overlapping or annotation.arcs or has_answers):
+    if not (annotation.kind.overlapping or annotation.kind.of_arcs or has_answers):
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])

@@ -24,7 +24,7 @@ _REGISTRY = "calib_keys"
 
 
 def value_of(doc: Doc, key: str) -> Any:
-    """Return the value of a key: by the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from
+    """Return the value of a key: by the function of this name in `calib_keys`, else from `Doc.user_data`, else from
     the line that the text was read from; None if the Doc has none.
 
     RAISES C600: the function fails. C500: it cannot be loaded.
@@ -82,7 +82,7 @@ class Names:
 
 
 def check_names(names: Counter[str | None], key: str) -> None:
-    """Check that Docs can be grouped. names (Counter): Number of Docs with each. RAISES C601: no names. C602: each occurs once."""
+    """Check that Docs can be grouped. names: Number of Docs with each. RAISES C601: no names. C602: each occurs once."""
     name_counts = [n for name, n in names.items() if name is not None]
     if not name_counts:
         raise calib_error("C601", key=key)

@@ -1,7 +1,7 @@
 """Exports of Label Studio -> answers of people, one for each annotation of a task.
 
-Source: "Label Studio task format". Labels are regions with labels, and choices about the text. Relations, ratings, comments, choices
-about a region, and regions of controls with unknown labels (if another control has labels of the pipeline) are skipped and counted.
+Source: "Label Studio task format". Labels are regions with labels, and choices about the text. Relations, ratings, comments,
+choices about a region, and regions of controls with unknown labels (if another control has known ones) are skipped and counted.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _kind_of(result: Record) -> str | None:
 def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) -> None:
     """Add to each task which of its fields is the text, and which controls have labels.
 
-    The text is the field with the exported words at their offsets, else the one that the labeling interface names, "text", or the
-    only one. labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
+    The text is the field with the exported words at their offsets, else the one that the labeling interface names, "text", or
+    the only one. labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
     """
     tasks = [record for _, record in records if is_task(record)]
     results = [

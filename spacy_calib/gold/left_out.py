@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from spacy.training import Example
 
-from ..annotations import Annotation, count_misaligned, has_gold, plain_name
+from ..annotations import Annotation, Kind, count_misaligned, has_gold, plain_name
 from ..annotations.annotation import get_label_comparison
 from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
-from ..pairs.documents import DOCUMENT
 from ..pairs.label_map import shorten_list
 from .conflict_counts import GoldConflicts
 from .contradictions import CATS, NER
@@ -34,7 +33,7 @@ _MIN_LETTERS = 5000
 class DroppedGold:
     """The gold that is left out, counted.
 
-    layer (str): Name of the annotation. unit (str): What has a label, "token" or "document". documents, without_gold (int):
+    layer (str): Name of the annotation. kind (Kind): What labels they are. documents, without_gold (int):
     Number of gold Docs, and of those without this annotation if others have it. tokens, left_out (int): Predicted tokens of
     Docs with gold, and those without exactly one aligned gold token. lower_case (bool): Whether long gold texts with token
     labels have no capital letter.
@@ -43,7 +42,7 @@ class DroppedGold:
     """
 
     layer: str
-    unit: str
+    kind: Kind
     documents: int
     without_gold: int
     tokens: int
@@ -63,7 +62,7 @@ class DroppedGold:
         for example in examples:
             doc = example.reference
             conflicts.add(doc)
-            if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
+            if annotation.n_units(doc) <= annotation.kind.first_unit or doc.text.isspace():
                 continue
             n_documents += 1
             if (comparison := get_label_comparison(doc, annotation.name)) is not None:
@@ -76,12 +75,12 @@ class DroppedGold:
                 n_capital += sum(map(str.isupper, doc.text))
         for label in () if scheme is None else likely_names(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
             unused_types.pop(label, None)  # reported already, with its probable name in the gold
-        token_counts = count_misaligned(gold, with_gold) if not annotation.of_documents else {"tokens": 0, "left_out": 0}
-        without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
-        lower_case = not annotation.of_documents and n_small >= _MIN_LETTERS and not n_capital
+        token_counts = count_misaligned(gold, with_gold) if not annotation.kind.of_documents else {"tokens": 0, "left_out": 0}
+        without_gold = 0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold)
+        lower_case = not annotation.kind.of_documents and n_small >= _MIN_LETTERS and not n_capital
         return cls(
             plain_name(annotation.name),
-            annotation.unit,
+            annotation.kind,
             n_documents,
             without_gold,
             lower_case=lower_case,
@@ -95,24 +94,28 @@ class DroppedGold:
         sentences = self._conflict_sentences()
         if self.without_gold:
             mend = (
-                ": if a text has none of the categories, give each of them the value 0 there" if self.unit == DOCUMENT else ""
+                ": if a text has none of the categories, give each of them the value 0 there" if self.kind.of_documents else ""
             )
             sentences.append(
-                f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no part{mend}"
+                f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no "
+                f"part{mend}"
             )
         if self.left_out:
             sentences.append(
-                f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as they align with no single gold "
-                "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
+                f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as "
+                "they align with no single gold token: the figures are of the others alone, and may flatter; --gold-preproc "
+                "takes the tokens of the gold"
             )
         if self.unused_types:
             names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused_types).most_common()])
             sentences.append(
-                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not evaluated"
+                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not "
+                "evaluated"
             )
         if self.lower_case:
             sentences.append(
-                "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; give the texts as they were written"
+                "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; "
+                "give the texts as they were written"
             )
         return sentences
 
@@ -130,10 +133,12 @@ class DroppedGold:
             )
             unknown = ", which are unknown and take no part" if n_differing else ""
             sentences.append(
-                f"{times} (in several files, by several people or in several records): gold that agrees counts once{differ}{unknown}"
+                f"{times} (in several files, by several people or in several records): gold that agrees counts "
+                f"once{differ}{unknown}"
             )
         if conflicts.overlapping and layer == NER:
             sentences.append(
-                f"{conflicts.overlapping:,} gold entities have a second label or overlap another one, so that none can be taken: they are unknown and take no part"
+                f"{conflicts.overlapping:,} gold entities have a second label or overlap another one, so that none can be "
+                "taken: they are unknown and take no part"
             )
         return sentences

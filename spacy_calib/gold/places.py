@@ -1,7 +1,7 @@
 """Conversion of the offsets that annotation tools count to characters, checked by the words that the tool exports.
 
-A browser counts UTF-16 units, counts "\\r\\n" as one character, and shows "&amp;" as "&"; or two characters of a line end became one
-after the tool had counted.
+A browser counts UTF-16 units, counts "\\r\\n" as one character, and shows "&amp;" as "&"; or two characters of a line end
+became one after the tool had counted.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _document_under(doc: Doc, key: str) -> SourceDocument | None:
 
 
 def _unit_of(doc: Doc) -> str:
-    """Return the resampling unit of a Doc without a document: "sentence" if it has one sentence start or no words, else "doc"."""
+    """Return the resampling unit of a Doc without a document: "sentence" with one sentence start or no words, else "doc"."""
     if not doc.text.strip():
         return SENTENCE
     return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
@@ -142,7 +142,7 @@ def visible_files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def gold_files(folder: Path) -> list[Path]:
-    """Return the gold files in and below a folder, of one type: DocBins, else CoNLL-U, else those that another package reads."""
+    """Return the gold files in and below a folder, of one type: DocBins, else CoNLL-U, else those of another package."""
     return next(filter(None, (visible_files(folder, suffix) for suffix in gold_suffixes())), [])
 
 

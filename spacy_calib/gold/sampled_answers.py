@@ -31,8 +31,8 @@ _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(
 
 
 class SampledAnswers(NamedTuple):
-    """calib (str): Identity of the calibration. pairs (JudgedPairs): An entity each. cutoffs (Floats): Minimum score to be drawn,
-    0 without one. drawn_from (int): Documents. accepted (float): Share of all entities that were drawn from. counts: Of each rule.
+    """calib (str): Identity of the calibration. pairs (JudgedPairs): Of entities. cutoffs (Floats): Minimum score to be drawn,
+    0 without one. drawn_from (int): Documents. accepted (float): Share of entities drawn from. counts: Of each rule.
     """
 
     calib: str
@@ -46,8 +46,8 @@ class SampledAnswers(NamedTuple):
 def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence[str]]) -> SampledAnswers | None:
     """Read the answers to a sample of entities; None if the files have none.
 
-    path (Path): Of all files, for messages. labels (Mapping): Identity of a calibration -> its span labels. RAISES C533: another
-    calibration. C792: other answers, too. C692 to C696, C790: as `read_each`.
+    path (Path): Of all files, for messages. labels (Mapping): Identity of a calibration -> its span labels. RAISES C533:
+    another calibration. C792: other answers, too. C692 to C696, C790: as `read_each`.
     """
     questions: dict[Any, dict[str, Any]] = {}
     votes: defaultdict[Any, dict[Any, tuple[bool, bool | None]]] = defaultdict(dict)

@@ -37,12 +37,12 @@ class TextSpan(NamedTuple):
 class TextAnswers:
     """The answers of a person about a text.
 
-    spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if unknown.
-    whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this package
-    wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if
-    unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not
-    labels. uncertain (frozenset): Spans whose offsets the tool may have counted in another way than by characters: it exports
-    neither their words nor how it counts.
+    spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if
+    unknown. whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this
+    package wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator,
+    "" if unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that
+    are not labels. uncertain (frozenset): Spans whose offsets the tool may have counted in another way than by characters: it
+    exports neither their words nor how it counts.
     """
 
     text: str
@@ -264,7 +264,7 @@ QUESTIONS = "calib_questions"
 
 
 def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
-    """Add to records of Argilla which questions ask for labels: those with spans or lists, and those that `choose_questions` selects."""
+    """Add to records of Argilla which questions ask for labels: those with spans or lists, and those of `choose_questions`."""
     all_responses = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
     for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
         if "text" not in fields and len(fields) > 1:
@@ -286,7 +286,7 @@ def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
-    """Return the questions that ask for labels: with a label of the pipeline, else with a typical name, else with repeated answers.
+    """Return the questions that ask for labels: with a label of the pipeline, else a typical name, else repeated answers.
 
     candidates (Mapping): Question -> its answers. labels (Collection[str]): The labels of the pipeline.
     """

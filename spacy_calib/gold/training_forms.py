@@ -1,7 +1,7 @@
 """Common formats of training data -> answers about whole texts.
 
-- spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities": ...}`; a list of such lists,
-  the lines of a file, or the "annotations" of NER Annotator.
+- spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities":
+  ...}`; a list of such lists, the lines of a file, or the "annotations" of NER Annotator.
 - `Doc.to_json`: the Doc itself.
 - Hugging Face: `{"tokens": ["Anna", "left"], "ner_tags": ["B-PER", "O"]}`.
 """
@@ -35,7 +35,9 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
         {str(name): bool(value > 0.5) for name, value in cats.items()} if isinstance(cats, dict) else {}
     )
     values |= {} if isinstance(cats, dict) else dict.fromkeys(as_list(cats), True)
-    return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=_relations(record))
+    relations = {key: record[key] for key in _RELATIONS if isinstance(record.get(key), (list, dict)) and record[key]}
+    skipped = Counter({key: len(value) for key, value in relations.items()})
+    return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=skipped)
 
 
 def is_doc_json(value: Any) -> bool:
@@ -54,12 +56,8 @@ def doc_from_json(nlp: Language, file: Path, where: str, value: dict[str, Any]) 
         raise calib_error("C692", path=file, why=f"{where} is no Doc ({brief(error, 160)})") from None
 
 
-def _relations(record: dict[str, Any]) -> Counter[str]:
-    return Counter({key: len(value) for key in _RELATIONS if isinstance(value := record.get(key), (list, dict)) and value})
-
-
 def read_tokens(record: dict[str, Any]) -> TextAnswers:
-    """Read tokens with tags, with or without a prefix (B-, I-, E-, L-, S-, U-). RAISES ValueError: numbers as tags, or too few or many."""
+    """Read tokens with tags, perhaps with prefixes (B-, I-, E-, L-, S-, U-). RAISES ValueError: no tags, or too few or many."""
     tokens, tags = record["tokens"], record[next(key for key in ("ner_tags", "tags", "labels") if key in record)]
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("its tags are numbers, whose names are not in the file, or no names: write the names in their stead")

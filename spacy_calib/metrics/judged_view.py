@@ -64,7 +64,8 @@ class JudgedView(JudgedPairs):
 def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
     """Return the view of the tokens with gold, or of the documents if the source labels documents.
 
-    labels (Sequence[str]): Labels of the source, in the order of its columns (`corpus.names` begins with them). settings: Further fields of a `JudgedView`.
+    labels (Sequence[str]): Labels of the source, by column (`corpus.names` begins with them). settings: Fields of a
+    `JudgedView`.
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags

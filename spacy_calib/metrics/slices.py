@@ -100,7 +100,8 @@ def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins
 def _slice_row(view: JudgedPairs, part: Slice, gap: Gap, off: bool, settings: TableSettings) -> SliceRow:
     errors = settings.row(part.name, 0, view.pairs, view.calibrated, part.units)
     return SliceRow(
-        slice=part.name, n=gap.n, documents=gap.documents, score=gap.score, right=gap.right, gap=gap.gap, low=gap.low, high=gap.high, p=gap.p,
+        slice=part.name, n=gap.n, documents=gap.documents, score=gap.score, right=gap.right, gap=gap.gap, low=gap.low,
+        high=gap.high, p=gap.p,
         pairs=errors.pairs, raw=errors.raw, calibrated=errors.calibrated, debiased=errors.debiased, true_low=errors.true_low,
         true_high=errors.true_high, floor=errors.floor, floor95=errors.floor95, off=off,
     )  # fmt: skip

@@ -234,8 +234,8 @@ class LogitScores:
 class SparseScores:
     """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    spans (Spans | None): The spans that the source predicts. absent (float): Score of entries that are not there; NaN
-        if only some labels of a token have a score. further_scores (Mapping | None): Description -> numbers of shape (n_tokens,).
+    spans (Spans | None): The spans that the source predicts. absent (float): Score of entries that are not there; NaN if only
+        some labels of a token have a score. further_scores (Mapping | None): Description -> numbers of shape (n_tokens,).
     """
 
     def __init__(

@@ -19,8 +19,6 @@ from .progress import UNREPORTED, Progress
 TOKEN = "token"
 # What stands for a document of the source, the most reliable first.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
-# Row unit -> the word for its label, singular and plural.
-LABEL_WORDS = {TOKEN: ("tag", "tags"), DOCUMENT: ("category", "categories")}
 
 
 class SourceDocument(NamedTuple):
@@ -177,12 +175,12 @@ def caveat_of(unit: str, n: int) -> str:
     """
     if unit == RUN:
         return (
-            f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {count_in_words(RUN, n)}, so that parts can be held out. Runs of one document "
-            "are alike, so intervals made from them are too narrow"
+            f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {count_in_words(RUN, n)}, so that "
+            "parts can be held out. Runs of one document are alike, so intervals made from them are too narrow"
         )
     if SENTENCE in unit.split(" or "):
         return (
-            f"{count_in_words(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, calib_document in Doc.user_data): neighbours are alike, so intervals "
-            "made from them are too narrow"
+            f"{count_in_words(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, "
+            "calib_document in Doc.user_data): neighbours are alike, so intervals made from them are too narrow"
         )
     return ""

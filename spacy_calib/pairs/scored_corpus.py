@@ -49,7 +49,7 @@ class ScoredCorpus:
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
     doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What counts as a document.
-    row_unit (str): "token" or "document".
+    of_documents (bool): Whether a row is a whole document.
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
     labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
@@ -82,10 +82,15 @@ class ScoredCorpus:
     origins: tuple[dict[str, Any], ...] = ()
     doc_documents: Ints | None = None
     unit: str = DOCUMENT
-    row_unit: str = TOKEN
+    of_documents: bool = False
 
     def __len__(self) -> int:
         return len(self.docs)
+
+    @property
+    def row_unit(self) -> str:
+        """What a row is: "token" or "document"."""
+        return DOCUMENT if self.of_documents else TOKEN
 
     def origin(self, doc: int) -> dict[str, Any]:
         """Return "line", "file", "id" and "meta" of a Doc; {} if unknown."""
@@ -145,7 +150,7 @@ class ScoredCorpus:
     def lengths(self) -> Ints:
         """Number of words in each row; 0 for white space, shape (n,)."""
         words = self.words.tolist()
-        counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
+        counts = (len(word.split()) if self.of_documents else not word.isspace() for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
 
     @property
@@ -166,7 +171,7 @@ class ScoredCorpus:
         """Return one pair for each of these rows, by default all with gold: its predicted label and whether that is right."""
         columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
         columns[self.rows[matches]] = self.columns[matches]
-        keep = np.flatnonzero(has_scored_gold(self)) if rows is None else rows
+        keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated)) if rows is None else rows
         pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
@@ -193,8 +198,3 @@ class ScoredCorpus:
         """Return (first token, the one after the last) of the sentence that contains a token."""
         number = int(self.sentences[token])
         return int(self.sentence_starts[number]), int(self.sentence_starts[number + 1])
-
-
-def has_scored_gold(corpus: ScoredCorpus) -> NDArray[np.bool_]:
-    """Return whether each token has a scored label and gold, shape (n,)."""
-    return (corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated)

@@ -104,6 +104,7 @@ def format_overlap_warning(overlap: dict[str, Any] | None) -> str | None:
     if overlap is None or not overlap["many"]:
         return None
     return (
-        f"JUDGED ON THE FIT DATA: {overlap['seen']:,} of {overlap['documents']:,} documents ({100 * overlap['share']:.0f} % of the words) are among "
-        "those that the pipe was fitted on, where every fit looks good. This is no test of it: judge it on other gold."
+        f"JUDGED ON THE FIT DATA: {overlap['seen']:,} of {overlap['documents']:,} documents ({100 * overlap['share']:.0f} % "
+        "of the words) are among those that the pipe was fitted on, where every fit looks good. This is no test of it: judge "
+        "it on other gold."
     )

@@ -56,7 +56,7 @@ def adapt_calibrator(
 
 
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from inputs that were read. Cut-offs stay: a score means the same. RETURNS (tuple): As `adapt_calibrator`."""
+    """Learn an adaptation from inputs that were read. Cut-offs stay: scores mean the same. RETURNS: As `adapt_calibrator`."""
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
@@ -70,10 +70,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }
-    info = replace(
-        state_before.info,
-        adaptations=[*state_before.info.adaptations, adaptation],
-    )
+    info = replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation])
     record, texts_before = None, state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
     if judged_pairs is not None:
@@ -209,7 +206,7 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare a new fit with the pipe that it replaces, as it was and adapted; `present` is adapted here, in the fit's pipeline.
+    """Compare a new fit with the pipe that it replaces, as it was and adapted; `present` is adapted here.
 
     examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """
@@ -219,14 +216,14 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     if overlap is not None and overlap.is_fit_data:
         why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
         return FitComparison(FIT, why=why)
-    is_of_spans = fit.held_out_spans is not None and not annotation.arcs
+    is_of_spans = fit.held_out_spans is not None and not annotation.kind.of_arcs
 
     def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
         if is_of_spans:
             return ScoredUnits.from_spans(spans)
         columns_by_label = {label: i for i, label in enumerate(fit.labels)}
         columns = np.array([columns_by_label.get(label, -1) for label in pipe.labels], dtype=np.intp)
-        return ScoredUnits.from_labels(judged_pairs, columns, annotation.overlapping)
+        return ScoredUnits.from_labels(judged_pairs, columns, annotation.kind.overlapping)
 
     units = units_of(fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
@@ -238,7 +235,7 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     rivals = {PRESENT: units_of(present, *former), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
-    unit = annotation.span_words[0] if is_of_spans else fit.fit_info.row_unit
+    unit = annotation.kind.span_words[0] if is_of_spans else fit.fit_info.kind.unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:
         return FitComparison(FIT, why="it scores none of the labels that the new fit scores")

@@ -19,13 +19,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import (
-    Annotation,
-    columns_of,
-    get_annotation,
-    label_hashes,
-    plain_name,
-)
+from ..annotations import Annotation, columns_of, get_annotation, kind_of, label_hashes, plain_name
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
@@ -76,7 +70,7 @@ def flag_tokens(
     threshold: float,
 ) -> Flags:
     """Flag the tokens that reach a recall cut-off. calibrated (Calibrated): Entries above the threshold."""
-    types, marginals = EntityTypes.from_labels(labels, annotation.has_prefixes), calibrated.marginals
+    types, marginals = EntityTypes.from_labels(labels, annotation.kind.has_prefixes), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
     by_key = cutoffs.flags(entries, types)
@@ -228,12 +222,12 @@ class Calibrator(Pipe, PipeSettings):
     def of_entities(self) -> bool:
         """Whether the pipe calibrates the entities of Docs."""
         layer = layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
-        return bool(layer) and get_annotation(layer).of_entities
+        return kind_of(layer).of_entities
 
     @property
     def span_event(self) -> str:
         """When a span counts as right: as in the fit, else as its annotation or the setting says."""
-        return self.fit_info.span_event or self.annotation.span_event or self.event
+        return self.fit_info.span_event or self.annotation.kind.span_event or self.event
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -351,10 +345,10 @@ class Calibrator(Pipe, PipeSettings):
             words = read_words(self.lookup.nlp, context, source.annotation, readable.docs, get_further_scores(scores))
         calibrated = state.tokens.calibrate(scores, self.threshold, words, predicted)
         batch = Batch(readable.indices, calibrated, source.annotation, source.labels, hashes, readable.top_labels)
-        batch.token_scores = self.token_scores or not source.annotation.of_entities
+        batch.token_scores = self.token_scores or not source.annotation.kind.of_entities
         if scores.spans is not None:
             # A sentence is right if the labels of its tokens are.
-            layer = source.annotation.name if source.annotation.span_event else ""
+            layer = source.annotation.name if source.annotation.kind.span_event else ""
             batch.spans = calibrated_spans(state.spans, source, scores.spans, self.span_event, layer, calibrated.view)
         if (cutoffs := state.tokens.recall_cutoffs) is not None:
             batch.flags = flag_tokens(cutoffs, scores, calibrated, source.labels, source.annotation, self.threshold)
@@ -421,7 +415,7 @@ class Calibrator(Pipe, PipeSettings):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: gold. C003, C005, C006: pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
-        from ..sources.precision import half_precision_components  # only a fit needs it
+        from ..sources.heads import half_precision_components  # only a fit needs it
         from .fitting import FitArguments, fit_calibrator
 
         arguments = FitArguments(tag_counts, span_counts, min_pairs, counted_on, n_bins, max_unknown, progress)
@@ -498,7 +492,7 @@ class Calibrator(Pipe, PipeSettings):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source reads other further scores."""
+        """Take over saved state; a failure leaves all as it was. RAISES C742: the source reads other further scores."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context

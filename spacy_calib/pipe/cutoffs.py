@@ -31,7 +31,7 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
     gold = gold_entities(examples, pipe.annotation)
-    return EntityTokens.from_corpus(corpus, labels, pipe.annotation.has_prefixes, pipe.threshold, gold)
+    return EntityTokens.from_corpus(corpus, labels, pipe.annotation.kind.has_prefixes, pipe.threshold, gold)
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
@@ -50,14 +50,14 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
 
 
 def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
-    """Return the predictions that cut-offs accept, with gold: documents or links if the pipe has a row for each, else entities."""
+    """Return predictions that cut-offs accept, with gold: documents or links if the pipe has rows of them, else entities."""
     return corpus.predicted_pairs() if pipe.spans.groups is None else corpus.span_pairs(pipe.lookup.span_labels())
 
 
 def precision_cutoffs(
     pipe: Calibrator, pairs: JudgedPairs, precision: Any, confidence: float, per: str, sample: SampledAnswers | None = None
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision: a number, or label -> number. pairs (JudgedPairs): From `gold_pairs`, or of the sample.
+    """Find the cut-offs for a precision: a number, or label -> number. pairs: From `gold_pairs`, or of the sample.
 
     sample (SampledAnswers | None): A cut-off above which it was drawn is kept or raised: answers below the highest one of their
         key are left out, and if all others pass it stays.
@@ -65,7 +65,7 @@ def precision_cutoffs(
         key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
-    event = None if pipe.annotation.of_documents else pipe.span_event
+    event = None if pipe.annotation.kind.of_documents else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()

@@ -22,13 +22,13 @@ from ..metrics.sentences import never_right
 from ..metrics.slices import judge_slices, slices_by
 from ..metrics.table import calibration_table
 from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from ..registry import metrics
 from ..sources.mapped import map_of, with_map
 from ..types import OPEN, Groups
 from .cutoffs import entity_tokens
 from .fitting import may_differ
 from .gold_checks import check_outcomes_of, watch_all
 from .label_names import shown_keys
-from .registered import metrics
 from .scorer import scorer_like
 from .silence import check_scored
 from .state import FitInfo
@@ -75,9 +75,9 @@ class PipeTable:
     units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
     seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
-    misaligned (Mapping | None): Numbers of tokens that align with no single gold token; None for documents.
-    accepted (Mapping | None): Spans that precision cut-offs accept. flagged (Sequence | None): Tokens that recall cut-offs flag.
-    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
+    misaligned (Mapping | None): Numbers of tokens that align with no single gold token; None for documents. accepted (Mapping |
+    None): Spans that precision cut-offs accept. flagged (Sequence | None): Tokens that recall cut-offs flag. without_map
+    (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
     conventions (Sequence | None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known.
     obstacle (str): Why the component gives no new scores: it is missing or disabled; else "".
     unfitted (Mapping | None): For raw scores the "verdict" on them, and the command for a "fit".
@@ -114,7 +114,7 @@ class PipeTable:
         table = {
             "component": self.component,
             "layer": self.layer,
-            "accuracy_is": self.annotation.accuracy_name,
+            "accuracy_is": self.annotation.kind.accuracy_name,
             "seen": self.seen,
             "weights_changed": self.weights_changed,
             "misaligned": self.misaligned,
@@ -148,12 +148,10 @@ class Evaluation:
         """Return pipe name -> its table, as `evaluate` returns them."""
         return {table.name: table.to_dict() for table in self.pipes}
 
+    @property
     def shown(self) -> list[PipeTable]:
-        """Return the tables that pages and pictures show. RAISES C030: no pipe has any pair with gold."""
-        tables = [table for table in self.pipes if not table.obstacle]
-        if not any(len(unit.view) for table in tables for unit in table.units.values()):
-            raise calib_error("C030", layer=self.pipes[0].layer, component=self.pipes[0].component or "the source")
-        return tables
+        """The tables that pages and pictures show; `check_evaluable` found that there is something in them."""
+        return [table for table in self.pipes if not table.obstacle]
 
 
 def check_evaluable(
@@ -161,18 +159,17 @@ def check_evaluable(
 ) -> None:
     """Check that there is anything to evaluate: gold that can show errors, and scores on it. corpora: Of the pipes.
 
-    RAISES C800 to C804: gold of the only pipe that cannot show errors. C075, C745: no score. C030: no gold with scores. C005: no
-        score reaches the threshold.
+    RAISES C800 to C804: the only pipe's gold shows no errors. C075, C745: no score. C030: no gold with scores. C005: no pairs.
     """
     if len(pipes) == 1:
         check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)
     if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):
         return
-    pipe, component = pipes[0], pipes[0].source.component or "the source"
+    pipe = pipes[0]
     check_scored(pipe, examples)
     if (corpora[0].gold >= 0).any():
         raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
-    raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=component)
+    raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=pipe.source.component or "the source")
 
 
 def evaluate_pipe(
@@ -211,7 +208,7 @@ def evaluate_pipe(
         units=units,
         seen=pipe.learned.overlap_with(texts_of(annotation, examples)),
         weights_changed=pipe.lookup.weights_changed(),
-        misaligned=count_misaligned(annotation.gold, examples) if not annotation.of_documents else None,
+        misaligned=count_misaligned(annotation.gold, examples) if not annotation.kind.of_documents else None,
         accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe),
         flagged=flagged,
         without_map=count_without_map(pipe, examples) if pipe.fitted else {},
@@ -230,7 +227,7 @@ def judged_views(
     rows = judged_tokens(corpus, labels, groups=scorer.judging(groups, labels), **options)
     if span_groups is None:
         return [rows]
-    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.span_words}
+    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
     return [judged_entities(corpus, span_labels, **options), rows]
 
 
@@ -241,7 +238,7 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
     annotation, source, labels, span_labels = pipe.annotation, pipe.source, pipe.lookup.labels(), pipe.lookup.span_labels()
     examples = [example for example in examples if annotation.n_units(example.predicted)]
     references = [example.reference for example in examples]
-    counted = [example.predicted for example in examples] if annotation.any_label else references
+    counted = [example.predicted for example in examples] if annotation.kind.any_label else references
     counts = source.count(pipe.lookup.component(), counted)
     groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
     counts = annotation.count_spans(references)
@@ -278,7 +275,7 @@ def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
     unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}
     docs = [example.predicted for example in examples] if unmapped else []
-    if annotation.of_entities:
+    if annotation.kind.of_entities:
         counts = Counter(span.label_ for doc in docs for span in annotation.spans_on(doc))
     else:
         counts = Counter(annotation.label_at(doc, row) for doc in docs for row in range(annotation.n_units(doc)))

@@ -1,7 +1,7 @@
-"""The settings of a calib pipe, each declared once, and the factories. Every `Language()` imports this module: it must be light and never fail."""
+"""The settings of a calib pipe, and the factories. Every `Language()` imports this module: it must be light and never fail."""
 
-# No `from __future__ import annotations` here: confection reads the types of fields and the annotations of a factory, and before spaCy 3.8.12
-# it cannot resolve strings.
+# No `from __future__ import annotations` here: confection reads the types of fields and the annotations of a factory, and
+# before spaCy 3.8.12 it cannot resolve strings.
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module

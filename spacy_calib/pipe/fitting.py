@@ -145,7 +145,7 @@ class FitInputs:
         if unknown.n == self.n_gold:
             raise calib_error("C031", n_tags=n_labels, component=name, **unknown.message_fields())
         # A high share of unknown identities is no sign of another label scheme.
-        if unknown.share > self.arguments.max_unknown and not self.source.annotation.spans_are_units:
+        if unknown.share > self.arguments.max_unknown and not self.source.annotation.kind.of_links:
             raise calib_error("C164", component=name, **unknown.message_fields())
         n_pairs, threshold = len(self.data.kept_indices), self.settings.threshold
         if not n_pairs:
@@ -154,10 +154,10 @@ class FitInputs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
     def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
-        """Check that the gold has right and wrong predictions, by `gold.checks.check_outcomes`. watch (GoldWatch): Has seen it."""
+        """Check that the gold has right and wrong predictions, by `check_outcomes`. watch (GoldWatch): Has seen it."""
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
-        names = [*source.labels, *source.annotation.no_label_names, ""]
+        names = [*source.labels, *source.annotation.kind.no_label_names, ""]
         columns = np.unique(data.gold[data.gold != -2])
         agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
         gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
@@ -181,12 +181,12 @@ def read_fit_inputs(
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    context = (pipe.context or pipe.tokens.context) if not annotation.of_documents else None
-    has_words = context is not None or (annotation.of_documents and pipe.source.further_score_names)
+    context = (pipe.context or pipe.tokens.context) if not annotation.kind.of_documents else None
+    has_words = context is not None or (annotation.kind.of_documents and pipe.source.further_score_names)
     words_of_docs = partial(read_words, pipe.lookup.nlp, context, annotation) if has_words else None
     reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.watch(gold_watch.watch(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
-    if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
+    if annotation.kind.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # counts of another label scheme are ignored here
     data, spans = reader.data(pipe.threshold)
     inputs = FitInputs(
@@ -223,13 +223,13 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
         raise calib_error("C741")
     if settings.context is not None and not isinstance(settings.context, TokenContext):
         raise calib_error("C838", given=getattr(settings.context, "registered", type(settings.context).__name__))
-    if annotation.of_documents and settings.context is not None and settings.context.when == "always":
+    if annotation.kind.of_documents and settings.context is not None and settings.context.when == "always":
         raise calib_error("C264", setting="context", component=name)
     if of_one_tag(settings, annotation):
         return lowest_taken(settings)
     for setting in ("scaling", "normalize"):
-        if getattr(settings, setting) and annotation.overlapping:
-            raise calib_error("C072", setting=setting, layer=annotation.gold.name, unit=annotation.unit)
+        if getattr(settings, setting) and annotation.kind.overlapping:
+            raise calib_error("C072", setting=setting, layer=annotation.gold.name, unit=annotation.kind.unit)
         if getattr(settings, setting):
             raise calib_error("C287", setting=setting, where=name)
     return settings.threshold
@@ -237,12 +237,12 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
 
 def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
     """Return whether a token has one right tag, and scores of all possible tags."""
-    return settings.source.distributions and not annotation.overlapping
+    return settings.source.distributions and not annotation.kind.overlapping
 
 
 def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
     """Return whether to look for labels that component and gold use differently: each token has one right tag."""
-    return of_one_tag(settings, annotation) and not annotation.of_documents and not annotation.spans_are_units
+    return of_one_tag(settings, annotation) and not annotation.kind.of_documents and not annotation.kind.of_links
 
 
 def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
@@ -331,15 +331,15 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     if inputs.of_spans_alone:  # tokens stay as they are
         groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.further_score_names and inputs.source.annotation.of_documents and data.is_complete:
+    if settings.source.further_score_names and inputs.source.annotation.kind.of_documents and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
         learn_context = partial(fit_further_scores, settings.source.further_score_names, inputs.groups(settings.grouping), raw)
-    elif settings.context is not None and not inputs.source.annotation.of_documents and data.is_complete:
+    elif settings.context is not None and not inputs.source.annotation.kind.of_documents and data.is_complete:
         learn_context = partial(
             fit_token_context,
             settings.context,
             n_tags=data.n_tags,
-            overlapping=inputs.source.annotation.overlapping,
+            overlapping=inputs.source.annotation.kind.overlapping,
             salt=inputs.seen_texts.salt,
         )
     # Scaling and context compare the tags of a token: a rejected tag, which leaves the right one open, teaches them nothing.
@@ -367,7 +367,7 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
         predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
     tags = LabelMatch.from_labels(
-        inputs.source.labels, inputs.source.annotation.has_prefixes, [table.get(label, label) for label in labels]
+        inputs.source.labels, inputs.source.annotation.kind.has_prefixes, [table.get(label, label) for label in labels]
     )
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
     if fit.calibration.context is not None and tokens.context is None:
@@ -380,7 +380,7 @@ def figures(
 ) -> dict[str, Any]:
     """Return the figures of `spacy evaluate` for the fit data, by out-of-fold scores."""
     settings, n_bins = inputs.settings, inputs.arguments.n_bins
-    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
+    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.kind.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
         scores |= calib_scores(spans.data.pairs_with(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
@@ -438,7 +438,7 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
     assert chosen_map is not None
     assert candidate_map is not None
     return SpanFitInfo(
-        event=inputs.source.annotation.span_event or inputs.settings.event,
+        event=inputs.source.annotation.kind.span_event or inputs.settings.event,
         labels=list(inputs.source.span_labels),
         spans=chosen_map.n_spans_,
         right=chosen_map.n_hits_,

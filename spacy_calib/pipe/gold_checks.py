@@ -14,7 +14,7 @@ from spacy.training import Example
 
 from ..annotations import has_gold, label_hashes
 from ..annotations.annotation import ONLY_REJECTED
-from ..annotations.label_schemes import has_types, span_confusions
+from ..annotations.label_schemes import span_confusions
 from ..errors import brief, calib_error
 from ..gold.checks import GoldWatch
 from ..gold.example_reader import unknown_spans
@@ -53,8 +53,8 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     pipe: Any = nlp.get_pipe(component)
     source = registry.resolve({"source": source_block(pipe, component)})["source"]
     annotation = source.annotation(pipe)
-    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.no_label_names}
-    return bool(labels if annotation.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
+    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.kind.no_label_names}
+    return bool(labels if annotation.kind.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
 
 
 def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> UnknownGold:
@@ -62,7 +62,7 @@ def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> Unknow
     annotation = pipe.annotation
     gold = annotation.count(example.reference for example in examples)
     labels = pipe.lookup.labels()
-    known_labels = label_hashes((*labels, *annotation.no_label_names))
+    known_labels = label_hashes((*labels, *annotation.kind.no_label_names))
     unknown_pairs: Counter[tuple[int, int]] = Counter()
     spans: Counter[tuple[str, str]] = Counter()
     for example in examples:
@@ -71,7 +71,7 @@ def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> Unknow
         unknown_pairs.update(
             zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
         )
-        predicted_spans = annotation.spans_on(example.predicted) if has_types(annotation) else ()
+        predicted_spans = annotation.spans_on(example.predicted) if annotation.kind.has_types else ()
         spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted_spans]))
     names = {get_string_id(label): label for label in (*labels, *gold)}
     pairs = {(names.get(label, ""), names[gold_label]): n for (label, gold_label), n in unknown_pairs.items()}
@@ -87,7 +87,7 @@ def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
     gold: Counter[str] = Counter()
     for (_, gold_index), n in pairs.items():
         gold[names[gold_index]] += n
-    labels = {*pipe.lookup.labels(), *pipe.annotation.no_label_names}
+    labels = {*pipe.lookup.labels(), *pipe.annotation.kind.no_label_names}
     unknown_pairs = Counter(
         {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
     )
@@ -101,7 +101,7 @@ def _checked(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> Unkn
     gold (Counter): Gold label -> number of tokens; empty without gold. RAISES C151: the component knows no gold label but "O".
     """
     labels = pipe.lookup.labels()
-    if pipe.annotation.name in OPEN or pipe.source.annotation(pipe.lookup.component()).any_label:
+    if pipe.annotation.name in OPEN or pipe.source.annotation(pipe.lookup.component()).kind.any_label:
         return UnknownGold(0, 0.0, labels, (), {})
     gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
     if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
-from ..annotations.label_schemes import LabelComparison, LabelScheme, has_types, read_scheme
+from ..annotations.label_schemes import LabelComparison, LabelScheme, read_scheme
 from ..doc.top_labels import write_labels
 from ..gold.conflict_counts import CONFLICTS
 from ..sources.mapped import check_map_labels, map_of, with_map
@@ -73,11 +73,11 @@ def _find_scheme(
     if gold_names is not None:
         check_map_labels(source, component, gold_names)
     labels, annotation = source.span_labels(component), source.annotation(component)
-    if not labels or not has_types(annotation):
+    if not labels or not annotation.kind.has_types:
         return None
     counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
     docs = [doc for doc in references if rejected_in(annotation, doc) is not None]
-    rejected_labels = [span.label_ for doc in docs for span in doc.spans[annotation.rejected_key]]
+    rejected_labels = [span.label_ for doc in docs for span in doc.spans[annotation.kind.rejected_key]]
     rejected_labels += [label for doc in references for label in doc.user_data.get(CONFLICTS, {}).get("labels", ())]
     return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
@@ -106,7 +106,7 @@ def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, st
     """Rename the gold tags, parts of speech or categories of Docs."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
-        if annotation.of_documents:
+        if annotation.kind.of_documents:
             doc.cats = {names.get(name, name): value for name, value in doc.cats.items()}
         else:
             write_labels(doc, plain_name(annotation.name), [names.get(annotation.label(token), "") for token in doc])
@@ -126,16 +126,16 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, nam
     if not scheme.is_plain:
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
         LabelComparison.from_scheme(scheme, keys).write(doc, name)
-    if annotation.rejected_key in doc.spans:
+    if annotation.kind.rejected_key in doc.spans:
         table = new_labels if scheme.is_plain else scheme.gold
         rejected_spans = [
-            _rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[annotation.rejected_key]
+            _rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[annotation.kind.rejected_key]
         ]
-        doc.spans[annotation.rejected_key] = rejected_spans
+        doc.spans[annotation.kind.rejected_key] = rejected_spans
     affected_spans = [span for span in spans if span.label_ in new_labels]
     if not affected_spans:
         return
-    if annotation.of_entities:
+    if annotation.kind.of_entities:
         entities = [_rename_span(span, new) for span in affected_spans if (new := new_labels[span.label_])]
         spans_to_drop = [span for span in affected_spans if not new_labels[span.label_]]
         doc.set_ents(entities, outside=spans_to_drop, default="unmodified")

@@ -57,17 +57,13 @@ def words_of(
 
 
 def read_words(
-    nlp: Language,
-    context: Any,
-    annotation: Annotation,
-    docs: Sequence[Doc],
-    further_scores: Mapping[str, Floats] | None = None,
+    nlp: Language, context: Any, annotation: Annotation, docs: Sequence[Doc], further_scores: Mapping[str, Floats] | None = None
 ) -> Words:
     """Collect what a context (or None) knows of the units of consecutive Docs. further_scores (Mapping | None): As in Words."""
-    if annotation.of_documents:
+    if annotation.kind.of_documents:
         return Words.of_documents(len(docs), further_scores)
     functions = () if context is None else functions_in(nlp, context)
-    return words_of(docs, functions, annotation.first, further_scores)
+    return words_of(docs, functions, annotation.kind.first_unit, further_scores)
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
@@ -268,13 +264,14 @@ class SourceLookup:
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
         for index, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
-            if annotation.n_units(doc) <= annotation.first:
+            if annotation.n_units(doc) <= annotation.kind.first_unit:
                 continue
             hashes = annotation.hashes(doc)
             is_bare = not np.count_nonzero(hashes) and not source.sets_labels
-            nothing_found = annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
+            nothing_found = annotation.kind.of_links and is_bare and not annotation.spans_on(doc)
             if not why and is_bare and not nothing_found:
-                why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
+                why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
+                why += "put the pipe after the component that sets it, and enable that"
             if why:
                 readable.reasons += [] if is_blank(annotation, doc).all() else [why]
             else:
@@ -303,7 +300,7 @@ class ReadableDocs:
 
 
 def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
-    """Return whether a Doc has entities that its recognizer did not set, of labels that get scores. spans (Spans | None): What the source read."""
+    """Return whether a Doc has entities of scored labels that its recognizer did not set. spans: What the source read."""
     if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
         return False
     read, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}

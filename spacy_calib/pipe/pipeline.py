@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, plain_name, unit_of
+from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, kind_of, plain_name
 from ..errors import CalibError, brief, calib_error
-from ..pairs.documents import DOCUMENT, TOKEN, count_in_words, pluralize
+from ..pairs.documents import count_in_words, pluralize
 from ..spacy_private import set_pipe_meta
 from .scorer import score_names
 
@@ -90,8 +90,8 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
         why = (
-            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines "
-            "or imports it (--code)."
+            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that "
+            "defines or imports it (--code)."
             if unknown
             else reason(error)
         )
@@ -218,10 +218,10 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
     """Return the units that a calib pipe scores, the default first."""
     annotation = pipe.annotation
-    if annotation.of_documents:
+    if annotation.kind.of_documents:
         return ("document",)
     units = ("token", "sentence", "document")
-    finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and not annotation.arcs)
+    finds_entities = annotation.kind.of_links or (bool(pipe.lookup.span_labels()) and not annotation.kind.of_arcs)
     return ("entity", *units) if finds_entities else units
 
 
@@ -267,7 +267,7 @@ def facts(pipe: Any) -> dict[str, str]:
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
-    of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
+    of_documents = "" if info.kind.of_documents else f" of {info.docs:,} documents"
     adaptations = "".join(
         f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
     )
@@ -275,7 +275,7 @@ def facts(pipe: Any) -> dict[str, str]:
         "Name": pipe.name,
         "Calibrates": f"{source} ({plain_name(info.layer)})",
         "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
+        "Fitted": f"on {info.tokens:,} {info.kind.unit}s{of_documents}{adaptations}",
         "Method": pipe.learned.method,
     }
 
@@ -286,7 +286,7 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
         return
     meta = nlp.get_pipe_meta(name)
     layer = layer_of(nlp, pipe)
-    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _DOC_ATTRIBUTES
+    attributes = nlp.get_factory_meta(meta.factory).assigns if not kind_of(layer).of_documents else _DOC_ATTRIBUTES
     hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
     assigns = [
         attribute.replace("._.calib", f"._.{pipe.attr}")

@@ -51,7 +51,8 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
         for short, metric in metrics.items():
             scores[f"{short}{suffix}"] = figure_of(metric, values, pairs.hits)
     for number, (name, index) in enumerate(index_by_group.items()):
-        per_group[name] |= {"pairs": len(index), "tags": int(np.count_nonzero(groups.of_tag == number))}  # type: ignore[union-attr]
+        n_tags = np.count_nonzero(groups.of_tag == number)  # type: ignore[union-attr]
+        per_group[name] |= {"pairs": len(index), "tags": int(n_tags)}
     scores["gmce_per_group"] = per_group if len(pairs) and groups is not None else None
     return {f"{attr}_{key}": value for key, value in scores.items()}
 
@@ -104,7 +105,7 @@ class CalibScorer:
 
 
 def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
-    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them). n_groups: None takes the scorer's."""
+    """Return a CalibScorer with the settings of a pipe's scorer (else defaults). n_groups: None takes the scorer's."""
     own_groups = getattr(scorer, "n_groups", None)
     return CalibScorer(getattr(scorer, "n_bins", 10), own_groups if n_groups is None else n_groups)
 

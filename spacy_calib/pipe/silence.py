@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def why_silent(pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Return why a pipe scored none of these Docs, by the first that it should have scored; "" if it had nothing to score."""
     annotation, source = pipe.annotation, pipe.lookup.component()
-    doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
+    doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.kind.first_unit), None)
     if doc is None:
-        return f"they contain no {annotation.unit}s that it could score"
+        return f"they contain no {annotation.kind.unit}s that it could score"
     obstacle = pipe.lookup.obstacle(source) or pipe.source.missing(source, [doc])[0]
-    no_annotation = "" if annotation.spans_are_units else f"no {annotation.unit} has a {annotation.gold.name} annotation"
+    no_annotation = "" if annotation.kind.of_links else f"no {annotation.kind.unit} has a {annotation.gold.name} annotation"
     return obstacle or no_annotation
 
 
@@ -30,7 +30,7 @@ def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
     """Build C075, or C745 for an empty reason, for a pipe that scored none of n_docs Docs. why (str): From `why_silent`."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
-    no_unit = "none" if pipe.annotation.of_documents else "no token"
+    no_unit = "none" if pipe.annotation.kind.of_documents else "no token"
     return calib_error("C075", name=pipe.name, none=no_unit, n_docs=n_docs, why=why)
 
 
@@ -47,7 +47,7 @@ class SilenceCheck:
         for example in examples:
             self.n_docs += 1
             # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.
-            if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.first:
+            if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.kind.first_unit:
                 self._why = why_silent(self._pipe, [example.predicted])
             yield example
 

@@ -1,4 +1,4 @@
-"""The learned state of a calib pipe: what a fit learned and how it is summarized, and its one saved form. For arrays, never Docs."""
+"""The learned state of a calib pipe: what a fit learned, its summary, and its one saved form. For arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import unit_of
+from ..annotations import Kind, kind_of
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..calibration.recalibrators.identity import Identity
@@ -17,7 +17,7 @@ from ..calibration.saved import pack
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContextModel
-from ..pairs.documents import DOCUMENT, LABEL_WORDS
+from ..pairs.documents import DOCUMENT
 from ..schema import (
     MAX_NUMBER,
     InvalidState,
@@ -48,7 +48,7 @@ HERE = "the fit data"
 
 def _layer(value: Any, where: str) -> str:
     layer: str = text(value, where)
-    unit_of(layer)  # refuses an unknown one
+    kind_of(layer)  # refuses an unknown one
     return layer
 
 
@@ -66,8 +66,8 @@ _CONTEXT = record(
 )  # fmt: skip
 _SPAN_CONTEXT = record(
     {
-        "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()), "ridge": maybe(number()),
-        "weights": list_of(record({"what": text, "weight": number()})),
+        "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()),
+        "ridge": maybe(number()), "weights": list_of(record({"what": text, "weight": number()})),
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
@@ -171,9 +171,9 @@ class FitInfo(Serializable):
     pretrained: Mapping[str, Any] | None = saved_field(maybe(_PRETRAINED), None)
 
     @property
-    def row_unit(self) -> str:
-        """Kind of unit that has the labels: "token" or "document"."""
-        return unit_of(self.layer)
+    def kind(self) -> Kind:
+        """Kind of the labels."""
+        return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
         """Return whether these are the cut-offs of the card that the maps come from."""
@@ -181,7 +181,7 @@ class FitInfo(Serializable):
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """Return the range of the mean score minus the share right that a card expects on new texts; None after a fit or an adaptation."""
+        """Return the range of bias that a card expects on new texts; None after a fit or an adaptation."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 
@@ -244,11 +244,11 @@ STATE = record(
 class PipeState:
     """What a fit learned; the default values are those of an unfitted pipe, which returns raw scores.
 
-    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the component.
-    judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
-    record (bytes | None): Saved `FitRecord`, or None. seen_state (dict | None): Saved `seen_texts`, or None.
-    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown.
-    kept_labels (tuple[str, ...]): Labels of `Source.kept_labels`.
+    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the
+    component. judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the
+    recalibrators. record (bytes | None): Saved `FitRecord`, or None. seen_state (dict | None): Saved `seen_texts`, or None.
+    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown. kept_labels
+    (tuple[str, ...]): Labels of `Source.kept_labels`.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
@@ -283,7 +283,7 @@ class PipeState:
         if n_maps > 1:
             shared = f"{shared} for each of {n_maps} frequency groups"
         else:
-            shared = f"{shared} for all {LABEL_WORDS[info.row_unit][1]}"
+            shared = f"{shared} for all {info.kind.label_words[1]}"
         errors = f"; errors by {n_groups} frequency groups" if n_groups != n_maps else ""
         return f"{' after '.join(steps)} ({shared}{errors})"
 
@@ -323,7 +323,7 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState; C001: a cut-off."""
+        """Check a whole state, then build the object; `load` rebuilds parts. RAISES InvalidState; C001: a cut-off."""
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)
         if isinstance(fields["span_context"], dict):

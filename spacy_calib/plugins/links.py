@@ -31,7 +31,8 @@ _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
 # Number of rounds in which shares, then weights, are learned.
 _ROUNDS = 20
-# Strength of the ridge penalty on the distance of each weight from that of spaCy's score; similarities differ little, so their weight may move more.
+# Strength of the ridge penalty on each weight's distance from that of spaCy's score; similarities differ little, so they get
+# less.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
 
@@ -142,7 +143,7 @@ class _GoldOptions:
 
     @classmethod
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
-        """Compare the options with the gold. gold: Hash of each entity's identity, 0 for none, (m,). rejections: (row, hash of the identity)."""
+        """Compare the options with the gold. gold: Hash of each identity, 0 for none, (m,). rejections: (row, hash)."""
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
@@ -155,14 +156,14 @@ class _GoldOptions:
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the gold if each option were right, (n,). shares: P(the gold is an option), [with candidates, without]."""
+        """Return the likelihood of the gold if each option were right, (n,). shares: As in `estimate_shares`."""
         p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
         if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
         return np.where(np.repeat(self.is_open, lengths), if_open, self.right)
 
     def estimate_shares(self, probabilities: Floats) -> list[float]:
-        """Return the share of entities whose gold is among the options, [with candidates, without]. probabilities (Floats): Of the options, (n,)."""
+        """Return [with candidates, without] the share of entities whose gold is an option. probabilities: Of options, (n,)."""
         empty = np.zeros(0)
         gold_sums, rejected_sums = (
             np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty
@@ -252,7 +253,7 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn and return "weights" and "covered"; entities with only rejected links count by the likelihood of the rejection."""
+        """Learn and return "weights" and "covered"; those with only rejected links count by the rejection's likelihood."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]

@@ -17,7 +17,8 @@ from ..pipe.component import Calibrator
 
 MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
 WARNINGS = {
-    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's NerModelConfiguration, as an UncalibratedScore."
+    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's "
+    "NerModelConfiguration, as an UncalibratedScore."
 }
 calib_error = error_builder(MESSAGES)
 
@@ -142,7 +143,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self.nlp = pipelines
 
     def mark_results(self, registry: RecognizerRegistry) -> None:
-        """Replace Presidio's SpacyRecognizer by a CalibratedSpacyRecognizer in the registry of an analyzer (`AnalyzerEngine(...).registry`)."""
+        """Replace Presidio's SpacyRecognizer by a CalibratedSpacyRecognizer in an analyzer's registry."""
         registry.remove_recognizer(SpacyRecognizer.__name__)
         for language in self.get_supported_languages():
             recognizer = CalibratedSpacyRecognizer(
@@ -199,7 +200,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         return [(span, score_by_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
 
     def _factor(self, label: str) -> float:
-        """Return the factor of the scores of a label: Presidio's multiplier for low-score labels if `use_multiplier`, else 1."""
+        """Return the factor of the scores of a label: Presidio's for low-score labels if `use_multiplier`, else 1."""
         settings: Any = self.ner_model_configuration
         is_low = self.use_multiplier and label in settings.low_score_entity_names
         return settings.low_confidence_score_multiplier if is_low else 1.0

@@ -101,7 +101,7 @@ class BoundSource:
 
     source (Source): The settings. component (Any): The component that it reads; None for a source that reads only the Doc.
     annotation (Annotation): The annotation that the labels belong to.
-    labels (tuple[str, ...]): The labels, one per column of the scores. span_labels (tuple[str, ...]): Labels of its spans; () without spans.
+    labels (tuple[str, ...]): The labels, one per column. span_labels (tuple[str, ...]): Labels of its spans; () for none.
     """
 
     source: Source
@@ -112,7 +112,7 @@ class BoundSource:
 
     @classmethod
     def from_component(cls, source: Source, component: Any) -> BoundSource:
-        """Bind a source to a component, and look up annotation and labels. RAISES C163: a label map for labels that cannot be mapped."""
+        """Bind a source to a component, and look up annotation and labels. RAISES C163: its labels cannot be mapped."""
         return cls(
             source, component, source.annotation(component), source.labels(component), tuple(source.span_labels(component))
         )
@@ -192,7 +192,7 @@ def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: st
 
 
 def count_new_labels(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels the component got since the fit; 0 if it is not loaded yet. RAISES C020, C022: it cannot be read."""
+    """Return how many labels the component got since the fit; 0 if it is not loaded. RAISES C020, C022: it cannot be read."""
     component = find_component(nlp, source, identity.kind, identity.labels) if source.component else None
     if component is None or not source.is_trained(component):
         return 0
@@ -240,7 +240,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
 
 
 def registered_sources() -> dict[str, Source]:
-    """Return registered name -> source with default settings: that of softmax heads, others of this package, then other packages'."""
+    """Return registered name -> source with default settings: softmax heads, others of this package, then other packages'."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )
@@ -249,7 +249,7 @@ def registered_sources() -> dict[str, Source]:
 def source_name_for(pipe: Any) -> str:
     """Return the registered name of the default source for a component.
 
-    Sources of other packages precede those of this one; softmax heads are the fallback. RAISES C200: two other packages claim it.
+    Sources of other packages precede those of this one; softmax heads are last. RAISES C200: two other packages claim it.
     """
     claiming = {name: source for name, source in registered_sources().items() if source.claims(pipe)}
     third_party = [name for name, source in claiming.items() if not _is_ours(source)]
@@ -271,7 +271,7 @@ def readable_in(nlp: Language) -> list[str]:
 
 
 def no_component_error(nlp: Language, component: str) -> CalibError:
-    """Return the error for a pipeline without this component: C317 lists the components to choose from, C318 if there are none."""
+    """Return the error for a pipeline without this component: C317 lists those to choose from, C318 if there are none."""
     readable = readable_in(nlp)
     if readable:
         return calib_error("C317", component=component, readable=", ".join(readable))

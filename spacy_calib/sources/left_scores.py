@@ -1,4 +1,4 @@
-"""The base class of sources that read scores from the Doc, whichever component left them, and the source of an array of the Doc."""
+"""The base class of sources that read scores from the Doc, whichever component left them, and of an array of the Doc."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class LeftScoresSource(Source):
         return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace the labels by saved ones, if they are learned or differ in dollar signs. RETURNS: Whether the config changes."""
+        """Replace the labels by saved ones, if learned or different in dollar signs. RETURNS: Whether the config changes."""
         if self._set_labels is None:
             self._fit_labels = tuple(saved_labels)
             return False
@@ -194,7 +194,7 @@ class DocTensorSource(Source):
     def __init__(self, labels: list[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         self._labels = distinct_labels(labels, "a list of distinct labels, one per column")
         self._annotation = get_annotation(layer)
-        if self._annotation.of_documents:
+        if self._annotation.kind.of_documents:
             raise calib_error("C001", name="layer", wanted="an annotation of tokens", given=repr(layer))
         self.key = key
         self.subprobabilities = subprobabilities
@@ -227,7 +227,7 @@ class DocTensorSource(Source):
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """Return the probabilities. RAISES C040: another shape. C041: values outside [0, 1]. C166: rows that do not sum to 1."""
+        """Return the probabilities. RAISES C040: another shape. C041: not in [0, 1]. C166: rows that do not sum to 1."""
         arrays = [self._array(doc) for doc in docs]
         for doc, array in zip(docs, arrays, strict=True):
             shape = (len(doc), len(self._labels))

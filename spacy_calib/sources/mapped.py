@@ -66,7 +66,7 @@ class MappedScores:
 
 @Source.register
 class MappedSource:
-    """A source that gives the scores of another source the labels of another scheme; it has all other attributes of that source.
+    """A source that gives the scores of another source other labels; it has all other attributes of that source.
 
     Spans (entities) keep their labels; their counterparts are evaluated.
 
@@ -101,9 +101,9 @@ class MappedSource:
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
         labels, columns = self._merge_labels(pipe)
         spans = None if scores.spans is None else _with_counterpart(scores.spans, names, self.table)
-        mapped_scores = MappedScores(scores, columns, annotation.overlapping, spans)
+        mapped_scores = MappedScores(scores, columns, annotation.kind.overlapping, spans)
         # The tokens of a span have a score of its label, merged here; where spans may overlap, a token has no such label.
-        if spans is not None and len(spans) and not annotation.overlapping:
+        if spans is not None and len(spans) and not annotation.kind.overlapping:
             mapped_scores.spans = replace(spans, token_scores=_token_scores(mapped_scores, spans, labels, names, annotation))
         return mapped_scores
 
@@ -118,12 +118,12 @@ def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Sp
 def _token_scores(
     scores: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
 ) -> Floats:
-    """Return the merged probability of each span's label at each of its tokens. labels: Merged token labels. names: Span labels."""
+    """Return the merged probability of each span's label at its tokens. labels: Merged token labels. names: Span labels."""
     column = {label: i for i, label in enumerate(labels)}
     rows: list[int] = []
     columns: list[int] = []
     for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
-        prefixes = biluo_prefixes(end - start) if annotation.has_prefixes else [""] * (end - start)
+        prefixes = biluo_prefixes(end - start) if annotation.kind.has_prefixes else [""] * (end - start)
         rows += range(start, end)
         columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
     return scores.scores_at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))

@@ -40,9 +40,9 @@ def is_listener(node: Any) -> bool:
 
 
 def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
-    """Return which pipe before the pipe `name` overwrites the token vectors that a component listens to, as a sentence; "" for none.
+    """Return in words which pipe before the pipe `name` overwrites the token vectors that a component listens to, or "".
 
-    A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
+    A second embedding component of the same width leaves other vectors in doc.tensor, and the head gives garbage.
     """
     pipe_name = embedding = ""  # names of the component and of the first embedding component after it
     for component_name, component in nlp.pipeline:
@@ -96,19 +96,13 @@ def has_weights(pipe: Any) -> bool:
 
 
 def is_trained(pipe: Any) -> bool:
-    """Whether a component has what it runs with: all weights, and something in its knowledge base, if it has a model or such a base."""
+    """Whether a component has what it runs with: all weights of its model, and something in its knowledge base."""
     is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
     return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
 
 
-def all_finite(pipe: Any) -> bool:
-    """Return whether all weights of a component's model are finite."""
-    weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
-    return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
-
-
 class Source(ABC):
-    """Settings for reading the label probabilities that a component gives to Docs; the pipe finds the component and passes it in.
+    """Settings for reading the label probabilities that a component gives to Docs; the pipe passes the component in.
 
     reads (tuple[str, ...]): Factories of the components that it can read, for errors; () if it reads only the Doc.
     events (tuple[str, ...]): Values of `calib fit --event`, each a definition of a right prediction; () for no choice.
@@ -122,7 +116,7 @@ class Source(ABC):
     has_auto_settings (bool): Whether a setting is left to the fit.
     settings_summary (str): Its settings as `spacy calib info` prints them; "" for none.
     reads_doc_only (bool): Whether it reads only the component's output on the Doc, so that any pipeline may have run.
-    keeps_span_scores (bool): Whether its component stores scores with its spans; `write_span_scores` adds calibrated ones there.
+    keeps_span_scores (bool): Whether its component stores scores with spans; `write_span_scores` adds calibrated ones.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
@@ -162,11 +156,11 @@ class Source(ABC):
         """Return the labels in the order of the score columns."""
 
     def kept_labels(self) -> tuple[str, ...]:
-        """Return labels that only the settings contain, for the pipe to save with its fitted state; () if the component has labels."""
+        """Return labels that only the settings contain, for the pipe to save with its state; () if the component has labels."""
         return ()
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace the labels by the saved ones if a config changed their dollar signs. RETURNS (bool): Whether they differed."""
+        """Replace the labels by the saved ones if a config changed their dollar signs. RETURNS: Whether they differed."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
@@ -174,7 +168,7 @@ class Source(ABC):
         return bool(self.labels(pipe))
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        """Return False for NaN or infinite weights that `read` would not detect; sources that run a head detect them in its output."""
+        """Return False for NaN or infinite weights that `read` would not detect, as it does in the output of a head."""
         return True
 
     @abstractmethod
@@ -275,7 +269,8 @@ class OutputSource(ComponentSource):
     """A source that reads the output of its component from the Doc, whatever runs after the component."""
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        return all_finite(pipe)
+        weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
+        return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return ""

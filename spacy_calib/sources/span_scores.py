@@ -1,4 +1,4 @@
-"""Sources of span scores: from the attributes of a span group, an extension attribute or a function, and spaCy's span categorizer."""
+"""Sources of span scores: from attributes of a span group, an extension or a function, and spaCy's span categorizer."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
 class SpanScoresSource(LeftScoresSource):
     """The score of each span, and perhaps further scores, which the map of spans uses as features.
 
-    A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or with
-    an unknown label is left out. Other labels of a token have no score.
+    A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or
+    with an unknown label is left out. Other labels of a token have no score.
 
     component (str), labels (list[str] | None): As for LeftScoresSource.
     spans_key (str): Key of `doc.spans`, in predicted and gold Docs; "" for `doc.ents`.
     score (str | list | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for
-        `doc.spans[spans_key].attrs[NAME]`, or a function of the registry calib_scores, (doc) -> pairs (span, score), where spans
-        that are not on the Doc are candidates. None means "scores" for `doc.spans`, and "_.score" for `doc.ents`.
-        For `doc.ents` a name without "_." is the key of a span group that `spans_from` made; its spans that are not entities
-        are candidates. Names of further scores in [0, 1] follow after commas or in a list; the first score replaces missing ones.
+        `doc.spans[spans_key].attrs[NAME]`, or a function of the registry calib_scores, (doc) -> pairs (span, score), where
+        spans that are not on the Doc are candidates. None means "scores" for `doc.spans`, and "_.score" for `doc.ents`. For
+        `doc.ents` a name without "_." is the key of a span group that `spans_from` made; its spans that are not entities are
+        candidates. Names of further scores in [0, 1] follow after commas or in a list; the first score replaces missing ones.
     outside (bool): Whether "O" has a score: 1 minus the maximum of the others.
     RAISES C001: a score that is not a name, or labels that are not distinct. C111: a label that no config can contain.
     """

@@ -36,7 +36,7 @@ def spans_from(
     """Put the spans that a tool found into `doc.spans[key]`, and the best of them into `doc.ents`.
 
     The group has `attrs["scores"]`, an attribute for each further score, and `attrs["counts"]`: how many spans were "found",
-    "mended" (moved to token boundaries), "misaligned" (left out) and the "same" as another one (of them the highest score counts).
+    "mended" (moved to token boundaries), "misaligned" (left out) and the "same" as another (the highest score counts).
 
     found (Iterable[Mapping]): Character offsets (start, end), label and score of each span, under the keys of GLiNER, flair,
         SpanMarker or a pipeline of Hugging Face. White space at either end is dropped. A score may be None.

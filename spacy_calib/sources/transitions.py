@@ -1,4 +1,4 @@
-"""The base class of the sources of parsers and recognizers: spaCy's, and ours, which remember their probabilities of each Doc."""
+"""The base class of the sources of parsers and recognizers: spaCy's, and ours, which remember probabilities."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
-from thinc.api import CupyOps
 
 from .source import ComponentSource, missing_input, overwriting_pipe
 
@@ -28,20 +26,8 @@ class ParsedDocs(list):
         self.readings = readings
 
 
-def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
-    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The first layer for state features."""
-    state2vec = step_model.state2vec
-    if state2vec.get_dim("nP") == 1:
-        # With one maxout piece spaCy's greedy parser leaves out the ReLU of its step model.
-        state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
-    if isinstance(state2vec.ops, CupyOps):
-        # On a GPU it would only compute the mask for a backward pass, and send data there at each step.
-        state2vec.ops = state2vec.numpy_ops
-    return state2vec
-
-
 class KeptReadings:
-    """The probabilities that components computed for Docs, in memory as long as each Doc lives; nothing is saved with the Doc."""
+    """The probabilities that components computed for Docs, in memory as long as the Doc lives; nothing is saved with it."""
 
     def __init__(self) -> None:
         self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
@@ -65,7 +51,7 @@ _INPUT_ATTRS: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
-    """Copy the words and the input of models, without entities and heads. keep_arcs (bool): Copy sentence starts and arc labels."""
+    """Copy the words and the input of models, without entities and heads. keep_arcs: Copy sentence starts and arc labels."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(
@@ -100,14 +86,14 @@ class TransitionSource(ComponentSource):
         return self._describe_earlier_setter(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
 
     def _describe_earlier_setter(self, nlp: Language, pipe: Any) -> str:
-        """Return which earlier pipe sets annotations that a second pass could not separate from its own, as a sentence; "" for none."""
+        """Return in words which earlier pipe sets annotations that a second pass could not separate from its own, or ""."""
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:
                 break
             is_ruler = "doc.ents" in self.output_attributes and getattr(earlier_pipe, "annotate_ents", False)
             if is_ruler or self.output_attributes & set(nlp.get_pipe_meta(name).assigns):
-                why = f"'{name}' sets {self.output_name} before '{self.component}', and a second pass cannot tell them from its own"
-                return f"{why}; {NO_SECOND_PASS}"
+                why = f"'{name}' sets {self.output_name} before '{self.component}'"
+                return f"{why}, and a second pass cannot tell them from its own; {NO_SECOND_PASS}"
         return ""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:

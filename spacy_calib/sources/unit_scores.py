@@ -27,7 +27,8 @@ class UnitScoresSource(LeftScoresSource):
 
     A Doc without labels gets the top ones of the mappings.
 
-    component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
+    component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another
+    name for a key of `doc.user_data`.
     """
 
     sets_labels = True
@@ -52,14 +53,14 @@ class UnitScoresSource(LeftScoresSource):
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
-        """Return the value of each unit, or None; [] for a Doc without values. RAISES C281: no extension. C283: other length."""
+        """Return the value of each unit, or None; [] for no values. RAISES C281: no extension. C283: other length."""
 
     @abstractmethod
     def describe_unit(self, doc: Doc, row: int) -> str:
         """Return a unit's name for messages."""
 
     def entries(self, pipe: Any, doc: Doc) -> list[dict[str, float]]:
-        """Return label -> score for each unit. RAISES C281: no extension. C282: a score not in [0, 1]. C283: another number of values."""
+        """Return label -> score for each unit. RAISES C281: no extension. C282: not in [0, 1]. C283: other length."""
         annotation = self.annotation(pipe)
         result = []
         for row, value in enumerate(self.values(doc)[: annotation.n_units(doc)]):
@@ -83,11 +84,11 @@ class UnitScoresSource(LeftScoresSource):
         return super().learn_labels(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the scores of known labels. RAISES C281 to C283: unreadable scores. C288: exclusive labels that sum to more than 1."""
+        """Return the scores of known labels. RAISES C281 to C283: unreadable. C288: exclusive labels sum to more than 1."""
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
         cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]
-        if not self.annotation(pipe).overlapping:
+        if not self.annotation(pipe).kind.overlapping:
             for (doc, row, _), cell_list in zip(units, cells, strict=True):
                 total = sum(score for _, score in cell_list)
                 if total > 1 + HALF_PRECISION:
@@ -145,7 +146,7 @@ class TokenScoresSource(UnitScoresSource):
 class DocScoresSource(UnitScoresSource):
     """A value for each document: a mapping of categories to scores, or the score of the top category of `doc.cats`.
 
-    Gold categories are read from `doc.cats` of gold Docs. A Doc without any of the categories in `doc.cats` gets their scores there.
+    Gold categories are read from `doc.cats` of gold Docs. A Doc without any of the categories gets their scores there.
 
     component (str), labels (list[str] | None): As for LeftScoresSource.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
@@ -219,7 +220,7 @@ _MAX_SHOWN = 40
 
 
 class TextcatSource(OutputSource):
-    """Probabilities of document classes, exclusive (`textcat`) or not (`textcat_multilabel`); other keys of `doc.cats` are ignored."""
+    """Probabilities of document classes, exclusive (`textcat`) or not (`textcat_multilabel`), from `doc.cats`."""
 
     reads = ("textcat", "textcat_multilabel")
     component_classes = (MultiLabel_TextCategorizer, TextCategorizer)

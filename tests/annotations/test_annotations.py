@@ -168,7 +168,7 @@ SPANS = [(0, 2, "A"), (1, 4, "B"), (1, 2, "C")]
 def test_a_token_carries_the_label_of_the_best_span_that_covers_it(vocab):
     annotation = get_annotation("spans:sc")
     assert isinstance(annotation, SpanAnnotation)
-    assert (annotation.name, annotation.key, annotation.overlapping) == ("spans:sc", "sc", True)
+    assert (annotation.name, annotation.key, annotation.kind.overlapping) == ("spans:sc", "sc", True)
     assert labels_of(annotation, doc_with_spans(vocab, SPANS, [0.5, 0.9, 0.7])) == ["A", "B", "B", "B", "O"]
     assert labels_of(annotation, doc_with_spans(vocab, SPANS, [0.9, 0.5, 0.95])) == ["A", "C", "B", "B", "O"]
     # Equal, missing, or of another number: the first of the group.

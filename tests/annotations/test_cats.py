@@ -50,7 +50,7 @@ def doc_with_scores(text: str = "a good film", **cats) -> Doc:
 def test_a_name_says_which_categories_count(labels, overlapping):
     annotation = CatsAnnotation(labels, overlapping)
     again = get_annotation(annotation.name)
-    assert (again.labels, again.overlapping, again.unit) == (tuple(labels), overlapping, "document")
+    assert (again.labels, again.kind.overlapping, again.kind.unit) == (tuple(labels), overlapping, "document")
     assert plain_name(annotation.name) == ("cats:multi" if overlapping else "cats")
     mapped = get_annotation(MappedAnnotation(annotation, {"x": "y {"}).name)
     assert (mapped.inner.labels, mapped.table) == (tuple(labels), {"x": "y {"})

@@ -222,8 +222,6 @@ CONFIGS = {
     "a component that is missing": (BLOCK + '[components.calib.source]\n@calib_sources = "spacy-calib.Softmax.v1"\ncomponent = "x"\n',
                                     "The pipeline has no component 'x'"),
     "a threshold out of range": (BLOCK + "threshold = 2\n", "threshold must be a number in [0, 1), but 2 was given."),
-    "a mapping of other tags": (BLOCK + '[components.calib.grouping]\n@calib_groupings = "spacy-calib.Mapping.v1"\nmapping = {"X": "1"}\n',
-                                "mapping must be a mapping from labels such as"),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
-from spacy_calib.annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_TOKENS
+from spacy_calib.annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_TOKENS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.answered_docs import AnswerForm, _exclusive, answered_doc, answered_docs

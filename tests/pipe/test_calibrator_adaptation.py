@@ -17,6 +17,7 @@ from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.build import top_pairs
 from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.pipe.scorer import corpus_of
+from spacy_calib.types import Groups
 from tests.conftest import gold_doc, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_examples, make_calib
 from tests.made import doc_scored, reads_given_scores, with_gold_tags
@@ -197,8 +198,9 @@ def examples_off(n: int, seed: int, off: float = 0.0) -> list[Example]:
 @pytest.mark.filterwarnings("ignore:.*CW14")
 def test_what_all_tags_of_a_group_share_is_added_once():
     """By the offset of their group; those of the tags are what is left."""
-    grouping = {"@calib_groupings": "spacy-calib.Mapping.v1", "mapping": {"A": "1", "B": "1", "C": "2", "D": "2"}}
-    calib = reads_given_scores(grouping=grouping).fit(examples_off(100, 1))
+    calib = reads_given_scores()
+    calib.grouping = lambda labels, counts: Groups(("A, B", "C, D"), np.array([0, 0, 1, 1]), np.ones(4, dtype=int))
+    calib.fit(examples_off(100, 1))
     calib.adapt(examples_off(60, 2, off=2.0))
     judged = [
         (token.tag_ in "AB", token._.calib_score, token.tag_ == gold.tag_)

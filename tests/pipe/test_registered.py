@@ -12,9 +12,8 @@ from spacy_calib.calibration.recalibrators import Platt, Recalibrator
 from spacy_calib.calibration.scaling import Scaling, TemperatureScaling
 from spacy_calib.calibration.selector import make_selector
 from spacy_calib.cli.info_command import _scaling_line
-from spacy_calib.pipe.registered import metrics
 from spacy_calib.pipe.saved import load_part
-from spacy_calib.registry import recalibrators, registry, scalings
+from spacy_calib.registry import metrics, recalibrators, registry, scalings
 from tests.made import TOKEN_LABELS, fit_data, sample_tokens
 
 from .test_guarantees import pipeline

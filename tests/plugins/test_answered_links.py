@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.annotations import get_annotation, has_gold
-from spacy_calib.annotations.annotation import REJECTED, REJECTED_LINKS
+from spacy_calib.annotations.kinds import REJECTED, REJECTED_LINKS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.gold.answered_docs import answered_docs
 from spacy_calib.gold.collect import scored_corpus

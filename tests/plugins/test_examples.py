@@ -7,7 +7,7 @@ from spacy_calib.plugins.report import plots
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.docstrings import run_examples
 
-PLOTS = (plots.reliability_diagram, plots.compare_reliability, plots.plot_errors, plots.plot_coverage)
+PLOTS = (plots.reliability_diagram, plots.plot_errors, plots.plot_coverage)
 
 
 @pytest.mark.parametrize("target", [Answer, TagCalibrator, score_rows, *PLOTS], ids=lambda target: target.__name__)

@@ -373,7 +373,7 @@ def test_a_side_task_of_training_is_no_tagger():
     from spacy.pipeline.multitask import MultitaskObjective
 
     from spacy_calib.sources.find import find_component, source_name_for
-    from spacy_calib.sources.softmax import SoftmaxSource
+    from spacy_calib.sources.heads import SoftmaxSource
 
     nlp = linking()
     side = MultitaskObjective(nlp.vocab, nlp.get_pipe("entity_linker").model, target="tag")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from quality.readers import PORTTINARI_SHARES, Sentence, make_docs, read_dante, split
 from spacy.vocab import Vocab
@@ -69,15 +68,15 @@ def test_split_keeps_documents_whole_and_loses_nothing():
 
 
 def test_the_picture_keeps_its_words_apart_and_inside():
-    """compare_reliability cut off the label "score", and laid the title over the panels' titles where those had two lines."""
+    """The picture cut off the label "score", and laid the title over the panels' titles where those had two lines."""
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from spacy_calib.plugins.report.plots import compare_reliability
+    from spacy_calib.plugins.report.plot_data import reliability_panel
+    from spacy_calib.plugins.report.plots import draw_panels
 
-    hits = np.array([False, True])
-    panel = {"title": "in domain\nnews", "hits": hits, "raw": [0.2, 0.8], "calibrated": [0.1, 0.9]}
-    figure = compare_reliability([panel] * 3, title="A title")
+    panel = reliability_panel([0.2, 0.8], [0.1, 0.9], [False, True], "in domain\nnews")
+    figure = draw_panels([panel] * 3, "A title", histograms=False)
     FigureCanvasAgg(figure).draw()
     title = figure._suptitle.get_window_extent()
     for ax in figure.axes:

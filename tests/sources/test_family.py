@@ -150,13 +150,13 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     marginals = scores.marginals_above(0.0)
     n_units = source.annotation(pipe).n_units
     assert scores.n_tokens == marginals.n_tokens == sum(map(n_units, docs))
-    some = not source.distributions or source.annotation(pipe).spans_are_units
+    some = not source.distributions or source.annotation(pipe).kind.of_links
     assert set(marginals.rows.tolist()) == set(range(scores.n_tokens)) or (some and len(marginals))
     assert marginals.tags.min() >= 0
     assert marginals.tags.max() < len(labels)
     assert marginals.scores.min() >= 0
     assert marginals.scores.max() <= 1 + 1e-9
-    if not source.annotation(pipe).overlapping:
+    if not source.annotation(pipe).kind.overlapping:
         assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-6
     cut = float(np.median(marginals.scores))
     kept = scores.marginals_above(cut)

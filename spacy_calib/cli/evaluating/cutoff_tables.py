@@ -27,10 +27,6 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
         msg.good(f"The pipeline with these cut-offs ({', '.join(attributes)}): {apply}")
 
 
-def _unit_noun(result: dict[str, Any]) -> str:
-    return "documents" if result["event"] is None else "entities"
-
-
 def _cutoff(row: dict[str, Any], digits: str) -> str:
     value = row.get("cutoff", "-")
     return value if value == "-" else "not reached" if value is None else format(value, digits)
@@ -46,7 +42,7 @@ def show_precision(result: dict[str, Any]) -> None:
 
     targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
     target = ", ".join(targets) or f"{100 * result['precision']:g} %"
-    confidence, noun = f"{100 * result['confidence']:g} %", _unit_noun(result)
+    confidence, noun = f"{100 * result['confidence']:g} %", "documents" if result["event"] is None else "entities"
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
@@ -69,10 +65,10 @@ def show_precision(result: dict[str, Any]) -> None:
     show_answers(result)
     if not nowhere and "answers" not in result:
         msg.text(
-            f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} confidence "
-            f"({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
-            f"Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, with the same confidence; by chance "
-            f"it may be below {target}."
+            f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} "
+            f"confidence ({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on "
+            f"gold like this. Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, "
+            f"with the same confidence; by chance it may be below {target}."
         )
 
 
@@ -80,8 +76,8 @@ def show_answers(result: dict[str, Any]) -> None:
     """Print how many answers to a sample a rule of `gold.sampled_answers` applies to, and the sentence that one may sign."""
     if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
         msg.text(
-            f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of doubled ones "
-            "counts, and unanswered ones are left out."
+            f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of "
+            "doubled ones counts, and unanswered ones are left out."
         )
     if result.get("promise"):
         msg.text(result["promise"])
@@ -129,10 +125,10 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
     )
     msg.text(
         f"Every token whose {score} reaches the cut-off is flagged, even if the recognizer predicts O. At most "
-        f"{100 * (1 - result['recall']):.3g} % of the tokens of gold entities in other texts of the same source are not flagged, with {confidence} "
-        f"confidence{per_label} ({by_unit(**by)}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
-        f"Elsewhere: interval of the share of flagged tokens in {count_in_words(**by)} of other texts, with the same confidence. Predicted "
-        "only: the tokens of predicted entities."
+        f"{100 * (1 - result['recall']):.3g} % of the tokens of gold entities in other texts of the same source are not "
+        f"flagged, with {confidence} confidence{per_label} ({by_unit(**by)}): this holds for {100 * result['confidence']:g} "
+        "of 100 cut-offs found on gold like this. Elsewhere: interval of the share of flagged tokens in "
+        f"{count_in_words(**by)} of other texts, with the same confidence. Predicted only: the tokens of predicted entities."
     )
 
 
@@ -160,7 +156,7 @@ def show_review(parts: dict[str, Any], precision: float, recall: float, confiden
     )
     joint_confidence = max(0.0, 1 - 2 * (1 - confidence))
     msg.text(
-        "Accept: the tokens of entities at or above their cut-off. Look: the other flagged tokens. Drop: all others, without review. "
-        f"The precision of {100 * precision:g} % and the recall of {100 * recall:g} % hold with {100 * confidence:g} % confidence each, and "
-        f"together with at least {100 * joint_confidence:g} %."
+        "Accept: the tokens of entities at or above their cut-off. Look: the other flagged tokens. Drop: all others, without "
+        f"review. The precision of {100 * precision:g} % and the recall of {100 * recall:g} % hold with {100 * confidence:g} "
+        f"% confidence each, and together with at least {100 * joint_confidence:g} %."
     )

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CalibError
+from ...metrics.calibration_errors import calibration_error
+from ...metrics.sentences import leaning_in_words
+from ...pairs.build import top_pairs
 from ...pipe.pipeline import check_readable
 from ..fitting.new_calib import insert_unfitted
+from ..fitting.settings import DEFAULTS
 from ..shared.command import check_option
-from .raw_scores import fit_command, verdict_on_raw
+from ..shared.screen import number, shell_line
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -57,7 +61,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
 
 def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
-    """Return whether a fitted pipe is evaluated, not raw scores. RAISES C027, C056: there is none, though an output needs one."""
+    """Return whether a fitted pipe is evaluated, not raw scores. RAISES C027, C056: none, though an output needs one."""
     from ...pipe.component import Calibrator
     from ...pipe.pipeline import fitted_pipes
 
@@ -93,3 +97,24 @@ def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> li
         if isinstance(pipe, Calibrator) and pipe.fitted and name not in evaluated:
             notes.append(f"Not evaluated: pipe {name}. The data has no gold for '{pipe.source.component}'.")
     return notes + [f"Not evaluated: pipe {table.name}. {table.obstacle}" for table in tables if table.obstacle]
+
+
+def verdict_on_raw(table: PipeTable) -> str:
+    """Return a sentence with the calibration error of raw scores; "" if no unit with gold has any."""
+    annotation, (*spans, rows) = table.annotation, table.units.values()
+    unit_words, view = f"the top label of each {annotation.kind.unit}", rows.view
+    if spans and len(spans[0].view) and not annotation.kind.of_arcs:
+        unit_words, view = f"predicted {annotation.kind.span_words[1]}", spans[0].view
+    pairs = view.pairs.take(top_pairs(view.pairs))
+    error = calibration_error(pairs.scores, pairs.hits, view.n_bins, norm="l1")
+    if error is None:
+        return ""
+    subject = f"The scores of '{table.component}'" if table.component else "The scores"
+    excess = float((pairs.scores - pairs.hits).mean())
+    return f"{subject} are off by {number(error, 3)} on average, {leaning_in_words(excess, error)} ({unit_words}, on this data)"
+
+
+def fit_command(model: str, component: str) -> str:
+    """Return the command that calibrates the scores of a component."""
+    options = {"--component": "" if component == DEFAULTS["source"]["component"] else component}
+    return shell_line("fit", model, "dev.spacy", "./calibrated", options=options)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
+from ...pairs.documents import by_unit, caveat_of
 from ..fitting.conventions import show_conventions
 from ..shared.screen import TableColumn, msg, number, show_other_weights, show_rows, show_seen, whole
 from ..shared.writing import print_exact
+
+if TYPE_CHECKING:
+    from ...annotations import Kind
 
 # Why an interval may lie below the error that it is about.
 _BIAS = "the interval is without this part, so it may lie below"
@@ -31,21 +34,21 @@ def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
 
 def _show_table(name: str, table: dict[str, Any], details: bool) -> bool:
     """Print the tables of one pipe; return whether there was something to show."""
-    from ...annotations import unit_of
+    from ...annotations import kind_of
 
-    unit = unit_of(table["layer"])
+    kind = kind_of(table["layer"])
     raw_table = table.get("unfitted")
     msg.divider(f"{name if raw_table is None else 'Raw scores'} ({table['component'] or 'Doc'})")
     entities, raw_only = table.get("entities"), raw_table is not None
     if not table["pairs"]:
-        msg.warn(f"Nothing to evaluate: no {unit} has both gold and a score.")
+        msg.warn(f"Nothing to evaluate: no {kind.unit} has both gold and a score.")
         if not (entities and entities["pairs"]):
             return False
         show_other_weights(table["weights_changed"])
         show_seen(table["seen"])
     else:
-        _show_units(table, unit, details)
-        _show_slices(table.get("slices"), f"{unit}s", details)
+        _show_units(table, kind, details)
+        _show_slices(table.get("slices"), f"{kind.unit}s", details)
     if entities is not None:
         msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
         _show_entities(entities, raw_only, details)
@@ -67,8 +70,8 @@ def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> N
     _show_flagged(entities["flagged"])
 
 
-def _show_units(table: dict[str, Any], unit: str, details: bool) -> None:
-    """Print the table of tokens or documents. unit (str): "token" or "document"."""
+def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
+    """Print the table of tokens or documents."""
     raw_table = table.get("unfitted")
     if raw_table is not None:
         msg.info(raw_table["verdict"])
@@ -79,27 +82,30 @@ def _show_units(table: dict[str, Any], unit: str, details: bool) -> None:
         labels = ", ".join(f"{label} {n:,}" for label, n in counts.items())
         msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
-    msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
-    _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], raw_table is not None, details)
+    msg.text(
+        f"{table['tokens']:,} {kind.unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins"
+    )
+    _show_errors(table, "ECE (top label)", kind.label_words[1], raw_table is not None, details)
 
 
 def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     """Print the explanation of the figures of all tables, each sentence once."""
-    from ...annotations import unit_of
+    from ...annotations import kind_of
 
-    units = dict.fromkeys(unit_of(table["layer"]) for table in tables)
+    words = dict.fromkeys((kind.unit, *kind.label_words) for kind in (kind_of(table["layer"]) for table in tables))
     sentences = [
         f"A pair is one {unit} and one {label} with a score above the threshold; it is a hit if that is the gold {label}."
-        for unit, label in ((unit, LABEL_WORDS[unit][0]) for unit in units)
+        for unit, label, _ in words
     ]
     plurals = dict.fromkeys(table["entities"]["called"][1] for table in tables if table.get("entities"))
     sentences += [f"For {plural}, each predicted one is a pair." for plural in plurals]
     msg.text(" ".join(sentences))
     raw_only = any("unfitted" in table for table in tables)
-    labels = " or ".join(dict.fromkeys(LABEL_WORDS[unit][1] for unit in units))
+    labels = " or ".join(dict.fromkeys(plural for *_, plural in words))
     msg.text(
-        f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and the share of hits, of all "
-        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). smECE: the mean difference after smoothing, without bins."
+        f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and "
+        f"the share of hits, of all {labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). "
+        "smECE: the mean difference after smoothing, without bins."
     )
     quantile = " Floor 95 %: of 100 such sets of scores, 95 show a smaller error." if details else ""
     msg.text(
@@ -108,7 +114,8 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     if not raw_only:
         bias = "the debiased error is without this part, and the interval lies around it" if details else _BIAS
         msg.text(
-            f"The 95 % interval is for the calibrated error on unlimited data, {_resampled(tables)}. Chance adds to the measured error; {bias}."
+            f"The 95 % interval is for the calibrated error on unlimited data, {_resampled(tables)}. Chance adds to the "
+            f"measured error; {bias}."
         )
     for caveat in dict.fromkeys(caveat_of(**table["by"]) for table in tables):
         if caveat:
@@ -144,7 +151,7 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, d
     """Print errors and scores. ece, labels (str): Titles of the ECE and of label counts. raw_only: No calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
-    from ...pipe.registered import metrics
+    from ...registry import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only), details)
     names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
@@ -215,9 +222,10 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
     if rows:
         msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")
         show_rows(rows, _SLICE_COLUMNS, details)
-        n_off = sum(row["off"] for row in rows)
+        n, n_off = len(rows), sum(row["off"] for row in rows)
         msg.text(
-            f"{_slices_off(n_off, len(rows))} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so are not, on average. "
+            f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'} miscalibrated (OFF); "
+            f"at most {100 * table['rate']:g} % of the slices marked so are not, on average. "
             "A gap above 0: scores are too high."
         )
     if n_small:
@@ -225,7 +233,3 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
 
         size = f"with fewer than {FEWEST_UNITS} {units} or {FEWEST_DOCUMENTS} documents"
         msg.text(f"{n_small:,} {'more' if rows else 'slices'} {size} {'is' if n_small == 1 and rows else 'are'} not evaluated.")
-
-
-def _slices_off(n_off: int, n: int) -> str:
-    return f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'}"

@@ -18,7 +18,7 @@ _OFFSETS_SHOWN = 8
 
 def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
     """Print what an adaptation learned, and the calibration of its scores. adaptation (Mapping): Of `fit_info.adaptations`."""
-    unit = calib.fit_info.row_unit
+    unit = calib.fit_info.kind.unit
     show_other_weights(calib.lookup.weights_changed())
     print_result, sentence = compare_losses(calib, adaptation)
     print_result(f"Adapted {calib.source.component or 'the source'} to {count_units(adaptation, unit)}: {output}")
@@ -34,11 +34,9 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
     """Return (printer, sentence about held-out log losses): `msg.good` if the new one is lower on enough gold."""
-    from ...annotations import get_annotation
-
-    info, annotation = calib.fit_info, get_annotation(calib.fit_info.layer)
-    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not annotation.arcs
-    part, unit = (adaptation["spans"], annotation.span_words[0]) if of_spans else (adaptation["tokens"], info.row_unit)
+    info = calib.fit_info
+    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not info.kind.of_arcs
+    part, unit = (adaptation["spans"], info.kind.span_words[0]) if of_spans else (adaptation["tokens"], info.kind.unit)
     if part["before"] is None or part["after"] is None:
         return msg.info, ""
     old_loss, new_loss = part["before"]["log_loss"], part["after"]["log_loss"]
@@ -65,7 +63,8 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
     share = 100 * part["right"] / part["entries"]
     msg.divider(f"{unit.capitalize()}s" if kind == "label" else "Entities")
     msg.text(
-        f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of cases."
+        f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of "
+        "cases."
     )
     msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
     rows = [table_row("Before", old_scores), *([] if new_scores is None else [table_row("After, held out", new_scores)])]
@@ -104,8 +103,8 @@ def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
     """Print how well scores are calibrated on other documents of this domain. unit (str): "token" or "document"."""
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(
-            f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there is little new to "
-            "learn; label texts of the new domain"
+            f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there "
+            "is little new to learn; label texts of the new domain"
         )
     parts = {f"a {unit}": adaptation["tokens"]["after"], "an entity": (adaptation["spans"] or {}).get("after")}
     gaps = [
@@ -115,17 +114,18 @@ def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
     ]
     if not gaps:
         msg.warn(
-            "A single document cannot show how documents differ, so the calibration on others is unknown, and `calib expect` has no record of "
-            "this domain; label more documents"
+            "A single document cannot show how documents differ, so the calibration on others is unknown, and `calib expect` "
+            "has no record of this domain; label more documents"
         )
         return
     msg.text(
-        f"Cross-validation over {count_in_words(adaptation['unit'], adaptation['docs'])}: on other texts of this domain the mean score of "
-        f"{', that of '.join(gaps)}, with 95 % confidence; more documents make the interval narrower."
+        f"Cross-validation over {count_in_words(adaptation['unit'], adaptation['docs'])}: on other texts of this domain the "
+        f"mean score of {', that of '.join(gaps)}, with 95 % confidence; more documents make the interval narrower."
     )
     if adaptation["tokens"]["after"] is None:
         msg.warn(
-            "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain; label whole documents too"
+            "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain; label whole "
+            "documents too"
         )
 
 

@@ -120,9 +120,9 @@ def show_comparison(outcome: FitOutcome) -> None:
     adapted_loss = "" if result.adapted is None else f", {number(result.adapted)} adapted"
     print_result = msg.good if outcome.gains else msg.info
     print_result(
-        f"Held-out log loss of the same {count_in_words(result.unit, result.units)}: {number(result.present)} with the old calibration"
-        f"{adapted_loss}, {number(result.fit)} with the new fit (standard error of its difference to the better of the others "
-        f"{number(result.error)}). Written: {choice}."
+        f"Held-out log loss of the same {count_in_words(result.unit, result.units)}: {number(result.present)} with the old "
+        f"calibration{adapted_loss}, {number(result.fit)} with the new fit (standard error of its difference to the better of "
+        f"the others {number(result.error)}). Written: {choice}."
     )
 
 
@@ -133,7 +133,7 @@ def card_line(nlp: Language, component: str) -> str:
         pipeline, _, card_component = card.name.rpartition("-")
         if card_component == component and model.startswith(f"{pipeline}_"):
             return (
-                f"There is a calibration of '{component}' that needs no gold (card {card.name}): write it with `spacy calib pretrained`, then "
-                "`spacy calib fit` on that pipeline chooses the better one"
+                f"There is a calibration of '{component}' that needs no gold (card {card.name}): write it with `spacy calib "
+                "pretrained`, then `spacy calib fit` on that pipeline chooses the better one"
             )
     return ""

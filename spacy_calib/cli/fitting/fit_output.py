@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import fewest_of, is_enough
 from ...context.tokens import FURTHER_SCORES
-from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
+from ...pairs.documents import caveat_of, count_in_words
 from ..shared.gold import unknown_sentence
 from ..shared.screen import TableColumn, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
@@ -89,31 +89,32 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     if verdict:
         print_result(verdict)
     print_result(
-        f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
+        f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.kind.unit}s ({info.pairs:,} pairs): {output}"
     )
     if sentence := too_little_gold(info):
         msg.warn(sentence)
     if not info.tokens and info.spans is not None:
-        plural = span_words(info)[1]
+        plural = info.kind.span_words[1]
         msg.warn(
-            f"Answers about {plural} have no gold for tokens, whose scores stay raw; whole texts with all {plural} are gold for both"
+            f"Answers about {plural} have no gold for tokens, whose scores stay raw; whole texts with all {plural} are gold "
+            "for both"
         )
     if caveat := caveat_of(info.unit, info.docs):
         msg.info(caveat)
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
-    msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
+    msg.info(f"{info.kind.label_words[0].capitalize()} frequencies were counted on {info.counted_on}{why}")
     if calib.source.settings_summary:
         msg.info(f"Scores: {calib.source.settings_summary}")
     if info.unknown is not None:
-        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
+        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.kind.unit))
     if info.tag_offsets and info.tag_offsets["strength"] is info.tag_offsets["group_strength"] is None:
         warn_of_offsets(info.scaling)
     if info.held_out is not None and info.held_out.verdict in ("unclear", "worse"):
         contrast = "worse than" if info.held_out.verdict == "worse" else "not clearly better than"
         msg.warn(
-            f"By cross-validation on these {info.held_out.tokens:,} {info.row_unit}s calibrated scores are {contrast} raw ones: log loss "
-            f"{number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the difference {number(info.held_out.error)}); "
-            "more data may help, or the raw scores are well calibrated already"
+            f"By cross-validation on these {info.held_out.tokens:,} {info.kind.unit}s calibrated scores are {contrast} raw "
+            f"ones: log loss {number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the "
+            f"difference {number(info.held_out.error)}); more data may help, or the raw scores are well calibrated already"
         )
     if info.selection:
         msg.info(
@@ -122,7 +123,7 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None and info.spans.context:
-            msg.info(f"Context of {span_words(info)[1]} {context_line(info.spans.context)}")
+            msg.info(f"Context of {info.kind.span_words[1]} {context_line(info.spans.context)}")
     show_spans(info)
     show_held_out(calib, held_out_rows(calib))
     show_conventions(info.conventions)
@@ -130,9 +131,7 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
 
 def is_span_fit(info: FitInfo) -> bool:
     """Whether the verdict on a fit is about its spans, not its tokens."""
-    from ...annotations import get_annotation
-
-    return info.spans is not None and info.spans.held_out is not None and not get_annotation(info.layer).arcs
+    return info.spans is not None and info.spans.held_out is not None and not info.kind.of_arcs
 
 
 def gains_over_raw(info: FitInfo) -> bool:
@@ -143,9 +142,9 @@ def gains_over_raw(info: FitInfo) -> bool:
 
 def too_little_gold(info: FitInfo) -> str:
     """Return the sentence that there is too little gold to show that scores improved; "" if there is enough."""
-    unit, n = info.row_unit, info.tokens
+    unit, n = info.kind.unit, info.tokens
     if info.spans is not None and (is_span_fit(info) or not n):
-        unit, n = span_words(info)[0], info.spans.spans
+        unit, n = info.kind.span_words[0], info.spans.spans
     return too_few_sentence(unit, n)
 
 
@@ -160,15 +159,15 @@ def too_few_sentence(unit: str, n: int) -> str:
 
 def verdict_on(info: FitInfo) -> str:
     """Return a sentence on how far raw and calibrated scores are off by cross-validation; "" without cross-validation."""
-    losses, units = info.held_out, f"the top label of each {info.row_unit}"
+    losses, units = info.held_out, f"the top label of each {info.kind.unit}"
     if info.spans is not None and is_span_fit(info):
-        losses, units = info.spans.held_out, f"predicted {span_words(info)[1]}"
+        losses, units = info.spans.held_out, f"predicted {info.kind.span_words[1]}"
     subject = f"The scores of '{info.component}'" if info.component else "The scores"
     return "" if losses is None else verdict_sentence(subject, losses, units)
 
 
 def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Return how far raw and calibrated scores are off, as a sentence. subject (str): "The scores of 'ner'". units: "entities"."""
+    """Return how far raw and calibrated scores are off, as a sentence. subject: "The scores of 'ner'". units: "entities"."""
     from ...metrics.sentences import leaning_in_words
 
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"
@@ -178,17 +177,10 @@ def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
     return f"{subject} were {raw_error}; calibrated, they are off by {number(losses.off, 3)} {basis}"
 
 
-def span_words(info: FitInfo) -> tuple[str, str]:
-    """Return the singular and plural noun for the spans of a fitted pipe, ("entity", "entities")."""
-    from ...annotations import get_annotation
-
-    return get_annotation(info.layer).span_words
-
-
 def print_fit_table(info: FitInfo) -> None:
     """Print the saved rows of a fit: cross-validated errors of all labels and of each group, and their maps."""
     spans = info.spans if is_span_fit(info) else None
-    units = span_words(info)[1] if spans is not None else LABEL_WORDS[info.row_unit][1]
+    units = info.kind.span_words[1] if spans is not None else info.kind.label_words[1]
     msg.divider(f"Errors by cross-validation ({units})")
     columns = (
         TableColumn("Group", "group", align="l"),
@@ -208,7 +200,7 @@ def show_spans(info: FitInfo) -> None:
     """Print how many spans a fit had, and why their scores stay raw, if they do."""
     if info.spans is None:
         return
-    singular, plural = span_words(info)
+    singular, plural = info.kind.span_words
     msg.text(f"{info.spans.spans:,} predicted {plural}, {info.spans.right:,} right (event: {info.spans.event})")
     if info.spans.fallback:
         msg.warn(f"{singular.capitalize()} scores stay raw: {info.spans.fallback}")

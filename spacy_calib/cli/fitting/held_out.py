@@ -13,10 +13,10 @@ from ...calibration.grouping.tag_frequency import regroup_by_frequency
 from ...calibration.recalibrators import IsotonicRegression
 from ...metrics.calibration_errors import calibration_error, group_slices, mean_of
 from ...metrics.proper import brier, log_loss
-from ...pairs.documents import LABEL_WORDS, folds_of
+from ...pairs.documents import folds_of
 from ...types import Floats, Groups, Pairs
 from ..shared.screen import TableColumn, msg, number, show_rows, whole
-from .fit_output import is_span_fit, span_words
+from .fit_output import is_span_fit
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
@@ -72,7 +72,7 @@ def show_held_out(calib: Calibrator, rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         return
     info = calib.fit_info
-    units = span_words(info)[1] if is_span_fit(info) else LABEL_WORDS[info.row_unit][1]
+    units = info.kind.span_words[1] if is_span_fit(info) else info.kind.label_words[1]
     msg.divider(f"Errors of {units} by cross-validation: each document by a fit on others")
     figures = (TableColumn(title, key, number) for key, title in _COLUMNS.items())
     show_rows(rows, (TableColumn("Score", "score", align="l"), TableColumn("Pairs", "pairs", whole), *figures))

@@ -182,7 +182,7 @@ def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: M
         if source.get("component", "") in nlp.component_names:
             pipe, source = nlp.get_pipe(source["component"]), read_source(nlp, source, source_settings)
         without_settings = registered_sources().get(source.get("@calib_sources", ""))
-        return bool(_make_source(source, without_settings).annotation(pipe).of_entities)
+        return bool(_make_source(source, without_settings).annotation(pipe).kind.of_entities)
     except Exception:
         return False
 
@@ -201,7 +201,7 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Replace the named recognizers and parsers, if there are any, by ones that keep their probabilities; load the pipeline again.
+    """Replace the named recognizers and parsers, if any, by ones that keep their probabilities; load the pipeline again.
 
     names (Sequence[str]): Components to calibrate. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES
         C050: it cannot be loaded.
@@ -268,7 +268,7 @@ def insert_calib(
     annotation = calib.source.annotation(calib.lookup.component())
     expected = "left out for a component that finds sentences"
     check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), expected, "it")
-    check_whole_documents(annotation.unit, gold_preproc)
+    check_whole_documents(annotation.kind, gold_preproc)
     return nlp, calib
 
 

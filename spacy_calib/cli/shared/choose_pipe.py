@@ -27,7 +27,7 @@ class Candidate:
     gold: str = "tag"
 
     def option(self, pipes: Iterable[Candidate]) -> str:
-        """Return the option that chooses this one of the pipes: by its component if no other pipe reads that, else by prefix."""
+        """Return the option that chooses this one of the pipes: by its component if only it reads that, else by prefix."""
         is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
         return f"--component {self.attr if is_ambiguous else self.component}"
 
@@ -51,9 +51,10 @@ def choose(
 ) -> Choice:
     """Choose by the options, else by the gold and the unit.
 
-    component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
-    The requested unit. flag (str): The option that requests it. allow_many (bool): Whether several pipes may be returned.
-    RAISES C079: none of this component or prefix. C077: several are possible. C078: no gold for any.
+    component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes
+    that DATA has gold for; None if DATA is no gold. unit (str | None): The requested unit. flag (str): The option that requests
+    it. allow_many (bool): Whether several pipes may be returned. RAISES C079: none of this component or prefix. C077: several
+    are possible. C078: no gold for any.
     """
     matches = [pipe for pipe in pipes if component in (None, pipe.component)] or [
         pipe for pipe in pipes if pipe.attr == component
@@ -140,9 +141,9 @@ def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) ->
         if not any(has_gold(annotation, doc) for doc in docs):
             continue
         with_annotation.append(pipe.name)
-        labels = {*pipe.lookup.labels(), *pipe.lookup.span_labels()} - {OUTSIDE, *annotation.no_label_names}
-        rejected_labels = {span.label_ for doc in docs for span in doc.spans.get(annotation.rejected_key, ())}
+        labels = {*pipe.lookup.labels(), *pipe.lookup.span_labels()} - {OUTSIDE, *annotation.kind.no_label_names}
+        rejected_labels = {span.label_ for doc in docs for span in doc.spans.get(annotation.kind.rejected_key, ())}
         gold_labels = {*annotation.count(docs), *annotation.count_spans(docs), *rejected_labels}
-        if annotation.any_label or plain_name(pipe.fit_info.layer) in OPEN or labels & gold_labels:
+        if annotation.kind.any_label or plain_name(pipe.fit_info.layer) in OPEN or labels & gold_labels:
             with_label.append(pipe.name)
     return with_label or with_annotation

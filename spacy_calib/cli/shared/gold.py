@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...pairs.documents import DOCUMENT
 from .command import check_option
 from .screen import inform, shorten, warn
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ...annotations import Annotation
+    from ...annotations import Annotation, Kind
     from ...pairs.label_map import UnknownGold
     from ...pipe.component import Calibrator
 
@@ -32,10 +31,10 @@ def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: boo
     return examples
 
 
-def check_whole_documents(unit: str, gold_preproc: bool) -> None:
+def check_whole_documents(kind: Kind, gold_preproc: bool) -> None:
     """Check --gold-preproc. RAISES C056: it makes examples of sentences, but the labels are those of documents."""
     expected = "left out for a component that labels whole documents"
-    check_option("--gold-preproc", not (gold_preproc and unit == DOCUMENT), expected, "it")
+    check_option("--gold-preproc", not (gold_preproc and kind.of_documents), expected, "it")
 
 
 def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
@@ -49,7 +48,7 @@ def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: 
 def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None:
     """Warn of gold labels that the component of a pipe does not know, unless silent."""
     if unknown.n and not silent:
-        warn(unknown_sentence(unknown.message_fields(), pipe.source.component or "the source", pipe.annotation.unit))
+        warn(unknown_sentence(unknown.message_fields(), pipe.source.component or "the source", pipe.annotation.kind.unit))
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
@@ -64,6 +63,6 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
     if not details and len(text) > _PAIR_WIDTH:
         text = shorten(unknown, _LABELS_WIDTH)
     return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
-        "`fit --map` renames them"
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as "
+        "misses; `fit --map` renames them"
     )

@@ -24,8 +24,8 @@ Texts = Annotated[
     Path,
     argument(
         "DATA",
-        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .csv or .parquet (a column text), .txt '
-        "(one text per line), or a folder of them",
+        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .csv or .parquet '
+        "(a column text), .txt (one text per line), or a folder of them",
     ),
 ]
 ChosenComponent = Annotated[
@@ -41,8 +41,7 @@ OnlyComponent = Annotated[
     str | None, option("Use only this calibrated component, or the pipe with this prefix (default: all)", "--component", "-C")
 ]
 Components = Annotated[
-    list[str] | None,
-    option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger"),
+    list[str] | None, option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger")
 ]
 Method = Annotated[
     str | None,
@@ -57,7 +56,8 @@ Method = Annotated[
 LabelMap = Annotated[
     str | None,
     option(
-        "Map labels of the component to labels of the gold: PERSON=PER,GPE=LOC,DATE= (empty if the gold has no such label), or a .json or .tsv file",
+        "Map labels of the component to labels of the gold: PERSON=PER,GPE=LOC,DATE= (empty if the gold has no such label), "
+        "or a .json or .tsv file",
         "--map",
     ),
 ]

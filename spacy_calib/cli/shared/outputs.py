@@ -25,8 +25,8 @@ _COMPONENT_FILES = {
 # The factories of these components; those of other components may write any file.
 _KNOWN_FACTORIES = {
     "attribute_ruler", "beam_ner", "beam_parser", "calib", "calib_beam_ner", "calib_ent", "calib_ner",
-    "calib_parser", "curated_transformer", "entity_ruler", "lemmatizer", "morphologizer", "ner", "parser", "sentencizer", "senter",
-    "span_ruler", "spancat", "spancat_singlelabel", "tagger", "textcat", "textcat_multilabel", "tok2vec",
+    "calib_parser", "curated_transformer", "entity_ruler", "lemmatizer", "morphologizer", "ner", "parser", "sentencizer",
+    "senter", "span_ruler", "spancat", "spancat_singlelabel", "tagger", "textcat", "textcat_multilabel", "tok2vec",
     "trainable_lemmatizer"
 }  # fmt: skip
 # What spaCy, `spacy package`, git and model hubs put beside the components. What nobody can write anew is kept.

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...errors import CalibError, calib_error
-from ...errors.nesting import MAX_DEPTH, nested_values
 from ...errors.visible import unguard_cell
 from ...pipe.pipeline import reason
+from ...schema import MAX_DEPTH, nested_values
 from .command import check_option
 from .screen import shorten
 
@@ -113,7 +113,7 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
 
 
 def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
-    """Yield (row, record) of a CSV file, separated by commas, semicolons or tabs. RAISES C441: its header has no such column."""
+    """Yield (row, record) of a CSV file, separated by commas, semicolons or tabs. RAISES C441: there is no such column."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
         header = lines.readline()
         lines.seek(0)

@@ -84,7 +84,7 @@ def score_blocks(
     from ...pipe.silence import SilenceCheck
 
     annotation = pipe.annotation
-    names = pipes_to_run(nlp, pipe, sentences and not annotation.of_documents)
+    names = pipes_to_run(nlp, pipe, sentences and not annotation.kind.of_documents)
     silence_check = SilenceCheck(pipe)
     collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
@@ -188,12 +188,13 @@ class Run:
     ) -> list[Example]:
         """Run what `pipes_to_run` returns for each of these calib pipes over gold examples; return all examples.
 
-        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151: there is no gold, or no known label in it.
+        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151:
+        there is no gold, or no known label in it.
         """
         from ...pipe.gold_checks import check_has_gold, unknown_in_examples
 
         for pipe in pipes:
-            check_whole_documents(pipe.annotation.unit, self.gold_preproc)
+            check_whole_documents(pipe.annotation.kind, self.gold_preproc)
         self.match(pipes, examples)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
@@ -236,7 +237,7 @@ class Run:
         from ...gold.reading import TextWatch
         from ...pipe.gold_checks import unknown_in_corpus
 
-        check_whole_documents(pipe.annotation.unit, self.gold_preproc)
+        check_whole_documents(pipe.annotation.kind, self.gold_preproc)
         texts, settings = TextWatch(pipe.annotation), self.make_settings(title)
         corpus = score(nlp, pipe, texts.watch(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
         report_unknown(pipe, unknown_in_corpus(pipe, corpus), self.silent)
@@ -255,7 +256,7 @@ class Run:
 
         RAISES C075, C745: nothing got a score.
         """
-        check_whole_documents(pipe.annotation.unit, self.gold_preproc)
+        check_whole_documents(pipe.annotation.kind, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.make_settings(title), sentences=sentences)
 
 
@@ -269,15 +270,15 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
 
     whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: no such unit.
     """
-    annotation, row_unit = pipe.annotation, pipe.annotation.unit
+    annotation, row_unit = pipe.annotation, pipe.annotation.kind.unit
     names = {"name": pipe.name, "component": pipe.source.component or "the source"}
     # Links are evaluated as rows of tokens, but people review whole entities.
-    has_entities = pipe.spans.groups is not None or (whole and annotation.spans_are_units)
+    has_entities = pipe.spans.groups is not None or (whole and annotation.kind.of_links)
     if unit == "entity" and not has_entities:
         raise calib_error("C065", **names)
-    units = (row_unit, *(("sentence", DOCUMENT) if whole and row_unit != DOCUMENT else ()))
+    units = (row_unit, *(("sentence", DOCUMENT) if whole and not annotation.kind.of_documents else ()))
     if unit not in (None, "entity", *units):
         raise calib_error("C265", **names, own=row_unit, given=unit)
-    if whole and annotation.spans_are_units and unit == row_unit:  # its rows are first tokens of entities
+    if whole and annotation.kind.of_links and unit == row_unit:  # its rows are first tokens of entities
         return "entity"
-    return unit or ("entity" if has_entities and not annotation.arcs else row_unit)
+    return unit or ("entity" if has_entities and not annotation.kind.of_arcs else row_unit)

@@ -37,7 +37,7 @@ MAX_NOISE_RATIO = 2.0
 _MAX_LABELS, _DIGITS = 30, 4
 # Number of consecutive parts of the fit data, whose differences raise the limits.
 _PARTS = 5
-# Number of samples of normal differences, and the quantile of these that chance explains; with four checks, one in fifty alarms.
+# Number of samples of normal differences, and the quantile of these by chance; with four checks, one in fifty alarms.
 _N_SAMPLES, _QUANTILE = 10_000, 0.995
 # Names of the checks, in the order of all arrays.
 _CHECKS = ("scores", "labels", "expected accuracy", "entity scores")
@@ -247,7 +247,7 @@ def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
 
 
 def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
-    """Return each document's sums in the columns of a profile, and its numbers of tokens and entities, shape (n_docs, K + 2)."""
+    """Return each document's sums in the columns of a profile, and numbers of tokens and entities, shape (n_docs, K + 2)."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
     columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
@@ -260,7 +260,7 @@ def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) 
 
 
 def _differences(changes: Floats) -> Floats:
-    """Return the difference of each check, shape (..., 4), from changes of the means, (..., K); of labels the total variation."""
+    """Return the difference of each check, shape (..., 4), from changes of means, (..., K); of labels the total variation."""
     raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
     return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 

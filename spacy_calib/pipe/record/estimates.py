@@ -115,11 +115,11 @@ class Residuals(Serializable):
         return self.units**2 / max(self.squares, 1e-300)
 
     def correction(self, units: float) -> Floats:
-        """Return the events to add to those expected in `units` tokens, shape (k,): the mean residual per token times `units`."""
+        """Return the events to add to those expected in `units` tokens, (k,): the mean residual per token times `units`."""
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Estimate by moments the variance of the residual per token that all tokens of a document share. weights: Of each kind, (k,)."""
+        """Estimate by moments the variance of the residual per token that a document's tokens share. weights: (k,)."""
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 
@@ -293,7 +293,7 @@ def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, co
     gold = right + max(0.0, float(counts[1]))
 
     def share(numerator: float, denominator: float, weights: tuple[float, float]) -> ShareEstimate | None:
-        """Return the ratio; None if it is undefined. weights: Its derivatives by right and missed entities, times denominator."""
+        """Return the ratio; None if it is undefined. weights: Derivatives by right and missed entities, times denominator."""
         if denominator <= 0:
             return None
         variance = residuals.variance(np.array(weights), sums) / denominator**2

@@ -29,9 +29,8 @@ _RECORD = "spacy-calib record"
 class FitRecord(Serializable):
     """What a pipe keeps about its fit documents.
 
-    tokens (Residuals): Residuals of the number of right tokens. accuracy (float): Accuracy on the fit data.
-    entities (EntityModel | None): None for a source without spans. profile (DriftProfile | None): To compare new documents with;
-    None for a fit on too few.
+    tokens (Residuals): Residuals of the number of right tokens. accuracy (float): Accuracy on the fit data. entities
+    (EntityModel | None): None for a source without spans. profile (DriftProfile | None): None for a fit on too few documents.
     source_variance (float): Variance of the shift of log-odds of right tokens in an unknown source; 0 if fitted on one source.
     """
 

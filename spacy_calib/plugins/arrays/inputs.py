@@ -169,11 +169,6 @@ def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     return columns
 
 
-def default_threshold(n_classes: int) -> float:
-    """Return the threshold for this many classes: below .01 are only labels that a tagger of hundreds of tags rules out."""
-    return 0.0 if n_classes <= 20 else 0.01
-
-
 def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
     """Return the scores of all tags of all units; those that sparse scores leave out are 0."""
     if isinstance(scores, DenseScores):
@@ -249,7 +244,7 @@ class ArraySteps:
 
 
 def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float) -> ArraySteps:
-    """Build the steps from parameters of `TagCalibrator`. RAISES C001: one out of range. C293: scaling or offsets with "auto"."""
+    """Build the steps from parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
     selector = None
@@ -263,7 +258,7 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
         threshold=check_threshold(threshold),
         grouping=grouping,
         scaling=scaler,
-        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),  # type: ignore[type-abstract]
+        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), (AUTO,)),  # type: ignore[type-abstract]
         tag_offsets=tag_offsets,
         selector=selector,
     )

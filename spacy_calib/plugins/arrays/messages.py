@@ -11,6 +11,6 @@ MESSAGES = {
     "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
 }
 WARNINGS = {
-    "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong.",
+    "CW21": "[CW21] {n} units ({share} %) have a gold label that no column has ({unknown}); all their tags count as wrong."
 }
 calib_error = error_builder(MESSAGES)

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     Estimator = TypeVar("Estimator", bound=TagCalibrator)
 
 FORMAT = "spacy-calib-arrays"
-_KIND_OF = {
-    "@calib_recalibrators": Recalibrator,
-    "@calib_scalings": Scaling,
-}
+_KIND_OF = {"@calib_recalibrators": Recalibrator, "@calib_scalings": Scaling}
 
 
 def _setting(value: Any, where: str) -> Any:

@@ -57,10 +57,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         there is one for each column; else numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
 
-    classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Tag
-    frequency groups of the evaluation. selection_ (dict): The methods that "auto" compared, else {}. held_out_ (HeldOut):
-    Cross-validated log loss, raw and calibrated. threshold_ (float): The threshold used. unknown_gold_ (dict): Gold label without a column -> frequency.
-    n_features_in_ (int), feature_names_in_ (NDArray): As in scikit-learn.
+    classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Tag frequency
+    groups of the evaluation. selection_ (dict): The methods that "auto" compared, else {}. held_out_ (HeldOut): Cross-validated
+    log loss, raw and calibrated. threshold_ (float): The threshold used. unknown_gold_ (dict): Gold label without a column ->
+    frequency. n_features_in_ (int), feature_names_in_ (NDArray): As in scikit-learn.
 
     >>> import numpy as np
     >>> P = np.array([[0.95, 0.05], [0.05, 0.95]] * 10)  # overconfident: of ten predictions with 0.95 eight are right
@@ -105,7 +105,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         gold_labels = _as_labels(y)
         scores, labels = _read_fit_scores(self, P, gold_labels)
-        self.threshold_ = inputs.default_threshold(len(labels)) if self.threshold is None else self.threshold
+        # Below .01 are only labels that a tagger of hundreds of tags rules out.
+        self.threshold_ = (0.0 if len(labels) <= 20 else 0.01) if self.threshold is None else self.threshold
         steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS} | {"threshold": self.threshold_})
         scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores
         self.classes_ = np.array(labels)

@@ -38,14 +38,13 @@ if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
 
-BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or of the lines of .jsonl, or a function registered under calib_keys)"
+BY_HELP = "Also estimate each group of documents by this key of Doc.user_data or .jsonl, or by this function of calib_keys"
 # Confidence level of the range of bias of a card.
 CARD_CONFIDENCE = 0.95
 
 
 FailOn = Annotated[
-    str | None,
-    option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear"),
+    str | None, option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear")
 ]
 
 
@@ -97,10 +96,10 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
         that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
-        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc" (as from `make_document_rows`), and
-        "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap with the fit data, a
-        `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
-        the same; "skipped": why others have no result.
+        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc"
+        (as from `make_document_rows`), and "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap
+        with the fit data, a `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first;
+        "others": name of a pipe -> the same; "skipped": why others have no result.
     RAISES C030: there is no gold to check against. SystemExit: --fail-on names the verdict. CalibError: every other fault of
         the input.
     """
@@ -208,7 +207,7 @@ def describe_fit(pipe: Calibrator) -> dict[str, Any]:
 def score_gold(
     run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
 ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Wraps the examples, to read them too.
+    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Reads the examples, too.
 
     RAISES C075, C151: no token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """

@@ -12,36 +12,37 @@ _MAX_DOCUMENTS = 40
 ADAPTED = "adapted"
 # Origin of the calibration -> why there is neither an interval nor a drift check, and what to do.
 NO_RECORD = {
-    "fitted": "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an interval nor a drift "
-    "check; run `python -m spacy calib fit` again, on two documents or more.",
-    "pretrained": "The pipe comes from a card, which holds no record of documents: there is no drift check, and no range but that of the card. Label about "
-    "ten of these texts (`python -m spacy calib rank MODEL TEXTS --to-adapt --component {component}` chooses them), and give them to "
-    "`python -m spacy calib adapt`.",
-    ADAPTED: "The pipe holds no record of the documents it was adapted to (a single one, or answers about entities alone): there is neither an "
-    "interval nor a drift check; label whole documents, two or more, and run `python -m spacy calib adapt` again.",
+    "fitted": "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an "
+    "interval nor a drift check; run `python -m spacy calib fit` again, on two documents or more.",
+    "pretrained": "The pipe comes from a card, which holds no record of documents: there is no drift check, and no range but "
+    "that of the card. Label about ten of these texts (`python -m spacy calib rank MODEL TEXTS --to-adapt --component "
+    "{component}` chooses them), and give them to `python -m spacy calib adapt`.",
+    ADAPTED: "The pipe holds no record of the documents it was adapted to (a single one, or answers about entities alone): "
+    "there is neither an interval nor a drift check; label whole documents, two or more, and run `python -m spacy calib "
+    "adapt` again.",
 }
 TOO_FEW_TO_TELL = (
-    "Too few texts to tell: samples of so few texts from the fit data differ so much by chance that a real difference could not be seen. "
-    "The intervals hold if the texts are of the same kind; give more documents to find out."
+    "Too few texts to tell: samples of so few texts from the fit data differ so much by chance that a real difference could "
+    "not be seen. The intervals hold if the texts are of the same kind; give more documents to find out."
 )
 FEW_FITTED = (
-    "Too few labelled documents to decide: the pipe was {how} {n}, which differ so much by chance that a difference that matters could "
-    "not be seen. The intervals hold if the texts are of the same kind; label more documents."
+    "Too few labelled documents to decide: the pipe was {how} {n}, which differ so much by chance that a difference that "
+    "matters could not be seen. The intervals hold if the texts are of the same kind; label more documents."
 )
 
-# How often the intervals hold: in 92 to 98 of 100 samples of EWT, Porttinari, WNUT-17 and WikiNEuRal, measured before a release.
+# How often the intervals hold: in 92 to 98 of 100 samples of EWT, Porttinari, WNUT-17 and WikiNEuRal.
 _PROMISE = (
-    "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this check, and intervals hold "
-    "less often there"
+    "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this "
+    "check, and intervals hold less often there"
 )
 
 
 def show_result(result: dict[str, Any]) -> None:
     """Print all tables of one pipe: estimates, slices, documents, and the comparison with the fit data."""
-    from ...annotations import unit_of
+    from ...annotations import kind_of
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
-    unit = unit_of(result["layer"])
+    unit = kind_of(result["layer"]).unit
     title, caveat = interval_title(result), find_caveat(result)
     msg.text(extent_in_words(result["by"], result["documents"], unit, result["tokens"]))
     show_other_weights(result["weights_changed"])
@@ -92,11 +93,7 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
         for name, estimate in estimates.items()
         if estimate is not None
     ]
-    columns = [
-        TableColumn("", "of", align="l"),
-        TableColumn("Expected", "expected", percent),
-        TableColumn(title, "", interval),
-    ]
+    columns = [TableColumn("", "of", align="l"), TableColumn("Expected", "expected", percent), TableColumn(title, "", interval)]
     gold_columns = [
         TableColumn("True", "value", percent),
         TableColumn("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO"),
@@ -104,7 +101,8 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
     show_rows(rows, columns + gold_columns if true else columns)
     if true and result["checked"] < result["checkable"]:
         msg.text(
-            f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
+            f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with "
+            "gold."
         )
     accuracy = result["accuracy"]
     if accuracy["low"] is not None and result["learned_from"]["kind"] != "pretrained":
@@ -114,8 +112,8 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
         )
     if entities and entities["gold"] is not None:
         msg.text(
-            f"Expected: {entities['right']:,.0f} of the {entities['predicted']:,} predicted entities are right, and the texts have "
-            f"{entities['gold']:,.0f} entities."
+            f"Expected: {entities['right']:,.0f} of the {entities['predicted']:,} predicted entities are right, and the texts "
+            f"have {entities['gold']:,.0f} entities."
         )
 
 
@@ -182,14 +180,11 @@ def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str
         else:
             msg.warn(summary)
     elif drift["verdict"] == DIFFERENT:
+        differences = ", ".join(check["name"] for check in drift["checks"] if check["differs"])
         msg.warn(
-            f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected values. On texts of another kind they can be too high or too "
-            "low, and the intervals do not hold. Label a few of these texts, and give them to `adapt`, which calibrates the scores for such texts."
+            f"Differs from the fit data ({differences}): DO NOT TRUST the expected values. On texts of another kind "
+            "they can be too high or too low, and the intervals do not hold. Label a few of these texts, and give them to "
+            "`adapt`, which calibrates the scores for such texts."
         )
     else:
         msg.warn(shortage)
-
-
-def differences_in(drift: dict[str, Any]) -> str:
-    """List the checks by which texts differ from the fit data."""
-    return ", ".join(check["name"] for check in drift["checks"] if check["differs"])

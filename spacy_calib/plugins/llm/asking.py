@@ -126,7 +126,7 @@ class AnswersPipe(Pipe):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """Return the cached or new answer on a text. RAISES C641 to C643, C647: the response cannot be read. C644: `ask` failed. C646: the cache."""
+        """Return the cached or new answer on a text. RAISES C641 to C643, C647: unreadable. C644: `ask` fails. C646: cache."""
         digest = self._digest(text)
         answer = None if self.cache is None else self.cache.get(digest)
         if answer is None:
@@ -149,7 +149,7 @@ class AnswersPipe(Pipe):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields, or a mapping of categories; number of pairs that are not in the answer; outcome; why it is unreadable, or "")."""
+        """Return (fields, or a mapping of categories; number of pairs not in the answer; outcome; why unreadable, or "")."""
         outcome = answer.outcome
         try:
             reading = self.read(answer) if answer.tokens or not outcome else {} if self.into == CATS else []

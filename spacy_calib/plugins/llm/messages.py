@@ -12,6 +12,6 @@ MESSAGES = {
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
 }
 WARNINGS = {
-    "CW86": "[CW86] The answer of component '{name}' on the text that begins {text!r} is {outcome}{why}: only its complete fields are used. Further answers of this kind are counted without a warning (`nlp.get_pipe('{name}').outcomes`); check the limit of tokens, the prompt and the setting `read`.",
+    "CW86": "[CW86] The answer of component '{name}' on the text that begins {text!r} is {outcome}{why}: only its complete fields are used. Further answers of this kind are counted without a warning (`nlp.get_pipe('{name}').outcomes`); check the limit of tokens, the prompt and the setting `read`."
 }
 calib_error = error_builder(MESSAGES)

@@ -27,7 +27,7 @@ SCORES = ("product", "least", "first", "margin")
 
 
 class Field(NamedTuple):
-    """A text and its type in an answer. start, end (int): Characters of the text there. label_start (int): First character of the type."""
+    """A text and its type in an answer. start, end: Characters of the text. label_start: First character of the type."""
 
     text: str
     label: str
@@ -128,7 +128,7 @@ class Answer:
         return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
 
     def logprob(self, start: int, end: int) -> float:
-        """Return the log-probability of the characters from start to before end, given those before. RAISES C642: it is unknown."""
+        """Return the log-probability of the characters from start to before end, given those before. RAISES C642: unknown."""
         return sum(self._logprob_at(index) for index in self._find_tokens(start, end))
 
     def _logprob_at(self, index: int) -> float:
@@ -165,7 +165,7 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return the probability that a token begins the rest of each name. tails (Mapping): Name -> its rest. index (int): Index of the token."""
+        """Return the probability that a token begins the rest of each name. tails: Name -> its rest. index: Of the token."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
         if tops and not math.isnan(self.logprobs[index]):

@@ -23,10 +23,12 @@ _REASONS = {
 _OUTCOMES = {reason: outcome for outcome, reasons in _REASONS.items() for reason in reasons.split()}
 _REASON = ("finish_reason", "finishReason", "done_reason", "stop_type", "stop_reason", "outcome", "reason")
 # Fields, of a choice or nested in one another, that may contain the list of tokens or the finish reason.
-_NESTED = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result", "logprobsResult", "incomplete_details")  # fmt: skip
+_NESTED = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result",
+           "logprobsResult", "incomplete_details")  # fmt: skip
 # Field with a list of objects, one per token -> field with the list of top tokens; "" if these are in the objects.
-_LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates", "chosenCandidates": "topCandidates",
-          "tokens": "top_tokens", "content": "", "logprobs": "", "completion_probabilities": ""}  # fmt: skip
+_LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates",
+          "chosenCandidates": "topCandidates", "tokens": "top_tokens", "content": "",
+          "logprobs": "", "completion_probabilities": ""}  # fmt: skip
 _TOKEN = ("bytes", "token", "text", "content", "tok_str", "decoded_token")
 _LOGPROB = ("logprob", "log_probability", "logProbability")
 # Thoughts that models write before an answer, and special tokens after it.
@@ -41,14 +43,14 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """The tokens of an answer. items (list): (token, log-probability, top tokens) of each. outcome (str): "" if complete, else CUT etc."""
+    """The tokens of an answer. items: (token, log-probability, top tokens) of each. outcome: "" if complete, else CUT etc."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
 
 
 def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or bad log-probabilities. C647: token numbers."""
+    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
     body = _get_choice(response, choice)
     objects = list(_with_nested(body))
     reasons = (get(item, *_REASON) for item in objects)
@@ -112,7 +114,7 @@ def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
 
 
 def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
-    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities and finish reason in any."""
+    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities in any."""
     yield choice
     for name in _NESTED if depth else ():
         if get(choice, name) is not None:
@@ -145,7 +147,8 @@ def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
     for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
-            return [(item, get(item, "top_logprobs", "top_probs", "probs") if top is None else top) for item, top in zip_longest(items, tops or ())]  # fmt: skip
+            names = ("top_logprobs", "top_probs", "probs")
+            return [(item, get(item, *names) if top is None else top) for item, top in zip_longest(items, tops or ())]
     tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
     if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
         return None
@@ -177,7 +180,7 @@ def _get_logprob(item: Any) -> Any:
 
 
 def _get_bytes(token: Any) -> bytes:
-    """Return the bytes of a token: of a text, of bytes, or of an object with either. RAISES C641: there are none. C647: only a number."""
+    """Return the bytes of a token: of a text, bytes, or an object with either. RAISES C641: none. C647: a number."""
     if isinstance(token, (list, tuple)) and token[2] is None:
         raise calib_error("C647", given=repr(token))
     value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
@@ -190,7 +193,7 @@ def _get_bytes(token: Any) -> bytes:
 
 
 def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
-    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The answer according to the server."""
+    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The server's answer."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer

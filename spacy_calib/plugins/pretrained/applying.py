@@ -112,7 +112,7 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff
 
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
-    """Return the calib pipes of the match's component, by name; only pipes for parts of speech if the card is for these, else only others."""
+    """Return the calib pipes of the match's component, by name; those for parts of speech if the card is, else the others."""
     pipes = {
         name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.source.component == match.component
     }
@@ -120,7 +120,7 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add the pipe of a card after its component, in place of an unfitted one, and return warnings; a refused one is not added."""
+    """Add the pipe of a card after its component, in place of an unfitted one, and return warnings; not a refused one."""
     card, name = match.card, match.component
     for reader in _find_readers(nlp, match):
         nlp.remove_pipe(reader)
@@ -156,7 +156,8 @@ def learned_state(
     low, high = card.expected_bias
     left_out = f" Evidence of {' and '.join(unlike)} is not used, as it is unlike that of the card." if unlike else ""
     about = {
-        "card": card.name, "pipeline": data["pipeline"], "licence": data["licence"], "transferred": bool(match.changed_components), "sources": len(data["biases"]),
+        "card": card.name, "pipeline": data["pipeline"], "licence": data["licence"],
+        "transferred": bool(match.changed_components), "sources": len(data["biases"]),
         "lowest_bias": low, "highest_bias": high, "trust": f"{card.expected_bias_words}{left_out}", "cutoff": cutoff,
     }  # fmt: skip
     info = {**state["fit_info"], "component": match.component, "pretrained": about}

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...calibration.saved import UnreadableState, unpack
 from ...errors import CalibError
-from ...errors.nesting import MAX_DEPTH, nested_values
-from ...schema import InvalidState, anything, dict_of, list_of, maybe, number, record, text, whole
+from ...schema import MAX_DEPTH, InvalidState, anything, dict_of, list_of, maybe, nested_values, number, record, text, whole
 from .messages import calib_error
 
 # A package registers a function that returns its folder of cards, under the name of each card, PIPELINE-COMPONENT.
@@ -38,17 +37,20 @@ _CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "s
 _PROBE = record({"sentences": list_of(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
 CARD = record(
     {
-        "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
-        "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text, "maps": maybe(dict_of(dict_of(number()))),
-        "lists": maybe(dict_of(text)), "judged_exact": maybe(list_of(record({"bias": number(-1.0, 1.0)}))), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
-        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "probe": _PROBE,
+        "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text,
+        "licence": text, "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text,
+        "maps": maybe(dict_of(dict_of(number()))),
+        "lists": maybe(dict_of(text)), "judged_exact": maybe(list_of(record({"bias": number(-1.0, 1.0)}))),
+        "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
+        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)),
+        "probe": _PROBE,
     }
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Card:
-    """A pretrained calibration. folder (Path): Folder of the card and its parameters. data (Mapping): Content of the card, by CARD."""
+    """A pretrained calibration. folder (Path): Of card and parameters. data (Mapping): Content of the card, by CARD."""
 
     folder: Path
     data: Mapping[str, Any]
@@ -72,7 +74,7 @@ class Card:
 
     @property
     def expected_bias(self) -> tuple[float, float]:
-        """95 % prediction interval of the bias (mean score minus share right) on a new source, by Student's t from the left-out sources."""
+        """95 % prediction interval of the bias (mean score minus share right) on a new source, by Student's t."""
         from scipy.special import stdtrit
 
         biases = np.array(list(self.data["biases"].values()))
@@ -90,7 +92,8 @@ class Card:
         )
         if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
             by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
-            sentence += f" An entity is right also if a leading article (the, a, an) is missing or added; by exact spans the mean score was {by_exact} on these sources."
+            sentence += " An entity is right also if a leading article (the, a, an) is missing or added; "
+            sentence += f"by exact spans the mean score was {by_exact} on these sources."
         return sentence
 
     @staticmethod
@@ -215,6 +218,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: Of cut-offs, in hundredths."""
+    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: In hundredths."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

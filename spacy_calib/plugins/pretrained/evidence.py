@@ -20,7 +20,7 @@ from ...calibration.steps import Predictions
 from ...context.features import DocFunction
 from ...context.words import Words
 from ...schema import dict_of, number, record, text, tuple_of
-from ...sources.softmax import SoftmaxSource
+from ...sources.heads import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
 from .names import JOINERS, NameLists, load_lists, name_flags
@@ -35,10 +35,11 @@ _MAX_WORDS = 1 << 16
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # Columns that depend on the letters of a word alone.
 _WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner", "lettered", "upper", "capital")
-# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is one of JOINERS. lower, capitals: the form of the text.
+# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is
+# one of JOINERS. lower, capitals: the form of the text.
 COLUMNS = (
-    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:7], "lower", "capitals",
-    *names.COLUMNS,
+    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:7],
+    "lower", "capitals", *names.COLUMNS,
 )  # fmt: skip
 # Evidence with a coefficient for each entity type: "proper*PERSON".
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
@@ -47,8 +48,8 @@ FORMS = ("lower", "capitals")
 _CAPITALS_SHARE = 0.9
 # Name of a map, by the components and lists that it uses, richest first -> columns that show that these ran.
 NEEDS = {
-    "ner, tagger, parser, lists": ("tagged", "parsed", "listed"), "ner, tagger, lists": ("tagged", "listed"), "ner, lists": ("listed",),
-    "ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": (),
+    "ner, tagger, parser, lists": ("tagged", "parsed", "listed"), "ner, tagger, lists": ("tagged", "listed"),
+    "ner, lists": ("listed",), "ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": (),
 }  # fmt: skip
 LISTS = ", lists"
 # Component -> columns that it fills.
@@ -134,7 +135,7 @@ class EntityEvidence(Part):
         return proper, is_tagged
 
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
-        """Return the evidence of each token of one Doc, (n_tokens, len(COLUMNS)). proper (Floats): P(proper noun), (n_tokens,)."""
+        """Return the evidence of each token of a Doc, (n_tokens, len(COLUMNS)). proper: P(proper noun), (n_tokens,)."""
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
         columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
@@ -145,7 +146,8 @@ class EntityEvidence(Part):
             [
                 np.full(n, is_tagged), np.full(n, is_parsed), proper,
                 np.isin(columns[:, 0], hashes[1]), np.isin(columns[:, 0], hashes[2]), _depths(doc),
-                np.isin(columns[:, 1], hashes[3]), np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]), word_columns,
+                np.isin(columns[:, 1], hashes[3]), np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]),
+                word_columns,
             ]
         )  # fmt: skip
 
@@ -173,7 +175,8 @@ def _read_word(word: str, address: Sequence[str]) -> list[float]:
     is_upper, lower = word.isupper(), word.lower()
     return [
         float(value) for value in (
-            _LETTERS.fullmatch(word) is not None, any(part in lower for part in address), is_upper and word.isalpha() and 2 <= len(word) <= 5,
+            _LETTERS.fullmatch(word) is not None, any(part in lower for part in address),
+            is_upper and word.isalpha() and 2 <= len(word) <= 5,
             is_upper and len(word) == 2 and word[1] == ".", any(map(_SYMBOLS.__contains__, word)), any(map(str.isdigit, word)),
             word in JOINERS, lower != word.upper(), is_upper, lower != word,
         )
@@ -298,7 +301,7 @@ class SpanEvidence:
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """Return the values of one piece of evidence, (n,). name (str): "path"; "proper*PERSON" for one type; "lower: log-odds" for one form."""
+        """Return the values of one piece of evidence, (n,). name: "path", "proper*PERSON" (type), "lower: log-odds" (form)."""
         form, _, inner = name.rpartition(": ")
         if form:
             return self._columns[form][self.spans.starts] * self.column(inner)
@@ -348,6 +351,6 @@ def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
         *by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address",
     ]  # fmt: skip
     return {
-        "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names], "ner, tagger": [*simple, *form_names, *tagger_names],
-        "ner": [*simple, *form_names, *by_type["log-odds"]],
+        "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names],
+        "ner, tagger": [*simple, *form_names, *tagger_names], "ner": [*simple, *form_names, *by_type["log-odds"]],
     }  # fmt: skip

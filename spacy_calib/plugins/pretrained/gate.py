@@ -15,7 +15,7 @@ from ...context.tokens import TokenContext
 
 @dataclass(frozen=True, eq=False)
 class RawLabels:
-    """The step that restores the raw scores of some labels. shrinkage: Step that is applied first, or None. columns: Their columns."""
+    """The step that restores the raw scores of some labels. shrinkage: Step before it, or None. columns: Their columns."""
 
     shrinkage: Shrinkage | None
     columns: Sequence[int]
@@ -28,7 +28,7 @@ class RawLabels:
 
 
 class GatedContext(Part):
-    """A token context for all labels but some. inner (TokenContext): A fitted context. raw (Sequence[int]): Columns of labels that keep raw scores."""
+    """A token context for all labels but some. inner (TokenContext): Fitted. raw: Columns of labels that stay raw."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

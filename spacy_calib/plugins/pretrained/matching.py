@@ -31,7 +31,7 @@ _MIN_CORRELATION = 0.75
 
 @dataclass(frozen=True)
 class Match:
-    """A card for a component. component (str): Its name in the pipeline. changed_components (tuple[str, ...]): Components whose weights are not the card's."""
+    """A card for a component. component: Its name in the pipeline. changed_components: With other weights than the card's."""
 
     card: Card
     component: str
@@ -120,7 +120,7 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
 
 def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
-    """Return the error of a component that a requested card does not fit (C835), or without a card (C834). why: Reason, or ""."""
+    """Return the error of a component that a requested card does not fit (C835), or without a card (C834). why: Or ""."""
     why = f" ({why})" if why else ""
     if card is not None:
         target = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
@@ -183,6 +183,7 @@ def check_scores(match: Match, raw_log_odds: Floats, nlp: Language) -> None:
         earlier = nlp.pipe_names[: nlp.pipe_names.index(match.component)]
         splitters = " and ".join(repr(name) for name in earlier if nlp.get_pipe_meta(name).retokenizes)
         raise calib_error(
-            "C836", why=f" ({splitters} changes the tokens before it)" if splitters else "", card=match.card.name, component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=reference["n"],
+            "C836", why=f" ({splitters} changes the tokens before it)" if splitters else "", card=match.card.name,
+            component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=reference["n"],
             wanted=f"{reference['mean']:.2f}", spread=f"{reference['spread']:.2f}",
         )  # fmt: skip

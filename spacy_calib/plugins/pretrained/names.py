@@ -18,26 +18,29 @@ from ...types import Floats
 
 # Kinds of lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
-    "places", "large_places", "organizations", "first_names", "surnames", "ordinary_words", "organization_first", "organization_last",
+    "places", "large_places", "organizations", "first_names", "surnames", "ordinary_words", "organization_first",
+    "organization_last",
 )  # fmt: skip
 # The kinds that list phrases; the others list words.
 PHRASES = KINDS[:3]
-# Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at the token,
-# as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
+# Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at
+# the token, as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
 COLUMNS = ("listed", *KINDS)
 # Letters that Unicode does not decompose.
-_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe",
+    "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
 # Tokens that join the words of a name: they have no say where they stand inside an entity.
 JOINERS = frozenset("&.'’/-‐‑–")
 _WORDS = re.compile(r"[^\W_]+")
 # Evidence that supports the type of an entity, and evidence that contradicts it.
 SUPPORTS = (
-    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone", "organization",
-    "organization word",
+    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone",
+    "organization", "organization word",
 )  # fmt: skip
 CONTRADICTIONS = (
     "person, but a place", "organization, but a place", "person, but an organization", "place, but an organization",
-    "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words", "place, but ordinary words",
+    "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words",
+    "place, but ordinary words",
 )  # fmt: skip
 # Entity types that the lists are about.
 PERSONS, LOCATIONS, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)
@@ -76,7 +79,7 @@ def fold(text: str) -> str:
 
 @lru_cache(1 << 16)
 def words_of(text: str) -> str:
-    """Return the folded words of a text, as lists have them: letters and digits, one space between words. "T-Mobile" -> "t mobile"."""
+    """Return the folded words of a text, as in lists: letters and digits, one space between words. "T-Mobile" -> "t mobile"."""
     return " ".join(_WORDS.findall(fold(text)))
 
 
@@ -99,7 +102,7 @@ class NameLists:
         return [1.0, *values.values(), key in self._beginnings]
 
     def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
-        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). word_rows: What `describe` returns for each, stacked."""
+        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). word_rows: `describe` of each, stacked."""
         columns = word_rows[:, :-1].copy()
         for start in np.flatnonzero(word_rows[:-1, -1]).tolist():
             phrase, n_words = words_of(words[start]), 1
@@ -113,7 +116,7 @@ class NameLists:
 
 @cache
 def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
-    """Load lists. checksums: (name, checksum) of each. RETURNS (NameLists | None): None for no lists, or, with CW87, if one is missing or differs."""
+    """Load lists. checksums: (name, checksum) of each. RETURNS: None for no lists, or, with CW87, if one is not as it was."""
     entries: dict[str, set[str]] = {}
     for name, list_checksum in checksums:
         try:
@@ -156,8 +159,10 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
         "first name, several words": is_person & has_first & is_long, "first name alone": is_person & has_first & is_single,
         "surname, several words": is_person & has_last & is_long, "surname alone": is_person & has_last & is_single,
         "organization": is_organization & in_organizations, "organization word": is_organization & has_word,
-        "person, but a place": is_person & in_gazetteer & ~has_first, "organization, but a place": is_organization & in_gazetteer,
-        "person, but an organization": is_person & is_business & ~has_first, "place, but an organization": is_location & is_business,
+        "person, but a place": is_person & in_gazetteer & ~has_first,
+        "organization, but a place": is_organization & in_gazetteer,
+        "person, but an organization": is_person & is_business & ~has_first,
+        "place, but an organization": is_location & is_business,
         "no person, but a person's name": ~is_person & has_first & has_last & is_long & ~in_gazetteer & ~is_business,
         "person, but an ordinary word": is_person & last_ordinary & ~has_last & (n_first == 0),
         "organization, but ordinary words": is_organization & all_ordinary & ~in_organizations,

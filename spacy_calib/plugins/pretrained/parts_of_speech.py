@@ -9,8 +9,8 @@ from spacy.tokens import Doc
 
 from ...annotations import Annotation, get_annotation
 from ...pairs.label_map import merge_labels
+from ...sources.heads import SoftmaxSource
 from ...sources.mapped import MappedScores
-from ...sources.softmax import SoftmaxSource
 from ...types import Ints
 
 

@@ -34,9 +34,10 @@ from .messages import calib_error
 UNIVERSAL = "universal"
 # Log-odds that an entity is right, from the raw log-odds of its span; fitted on recognizers of spaCy in several languages.
 LINE = Line(slope=0.30, intercept=-0.90)
-# Corpus -> mean score minus share right by LINE, of en_core_web_sm and _md (mean), and of es_core_news_sm: `scripts/pretrained.py`.
+# Corpus -> mean score minus share right by LINE, of en_core_web_sm and _md and es_core_news_sm: `scripts/pretrained.py`.
 BIASES = {
-    "UNER-EWT": -0.028, "UNER-PUD": -0.003, "Broad Twitter": 0.070, "WNUT-17": 0.027, "CrossNER, five fields": 0.081, "CoNLL-2002 Spanish": -0.044,
+    "UNER-EWT": -0.028, "UNER-PUD": -0.003, "Broad Twitter": 0.070, "WNUT-17": 0.027, "CrossNER, five fields": 0.081,
+    "CoNLL-2002 Spanish": -0.044,
 }  # fmt: skip
 # Minimum number of entities in spaCy's example sentences of the language, and of their mean raw log-odds, which a calibrated
 # recognizer does not reach.
@@ -57,7 +58,7 @@ class UniversalCard(Card):
         return f"{self._bias_range(self.expected_bias)}, from {len(BIASES)} corpora in English and Spanish)."
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
-        """Check the entities in the example sentences. docs: After the recognizer. RAISES C843: too few, or of too low log-odds."""
+        """Check the entities in the example sentences. docs: After the recognizer. RAISES C843: too few or too doubtful."""
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))
@@ -77,8 +78,9 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
     name = recognizers[0]
     recognizer: Any = nlp.get_pipe(name)
     data = {
-        "name": UNIVERSAL, "language": nlp.lang, "component": name, "labels": list(recognizer.labels), "pipeline": "any language",
-        "licence": "MIT", "fingerprints": {}, "maps": None, "failing": [], "cutoffs": None, "evidence": None, "biases": BIASES,
+        "name": UNIVERSAL, "language": nlp.lang, "component": name, "labels": list(recognizer.labels),
+        "pipeline": "any language", "licence": "MIT", "fingerprints": {}, "maps": None, "failing": [], "cutoffs": None,
+        "evidence": None, "biases": BIASES,
         "settings": {"attr": "calib_ent", "source": {"@calib_sources": "spacy-calib.Ner.v1", "component": name}},
         "probe": {"sentences": read_examples(str(nlp.lang))},
     }  # fmt: skip

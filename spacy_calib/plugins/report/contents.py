@@ -40,13 +40,15 @@ def view_contents(
     """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
     view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
-    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe. RETURNS
-    (dict): The facts, and "verdict", "accuracy", "table" and other results.
+    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe.
+    RETURNS (dict): The facts, and "verdict", "accuracy", "table" and other results.
     """
     table, never = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
     right, documents = _unit_hits(corpus, view)
     low, high = _bounds(mean_interval(right, documents, seed=view.seed))
+    # An entity has one label, so its curve of top labels is that of all.
+    names = ("reliability", *(() if view.kind == "entities" else ("top",)), "groups", "coverage")
     scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
     parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
     return {
@@ -63,7 +65,7 @@ def view_contents(
         "accuracy": {"value": table["accuracy"], "low": low, "high": high},
         "table": table,
         "figures": figures(view, table),
-        "pictures": {name: picture_rows(name, view, table["errors"]) for name in _pictures_of(view)},
+        "pictures": {name: picture_rows(name, view, table["errors"]) for name in names},
         "groups": group_rows(view, table["errors"][1:-1]),
         "tags": tag_rows(corpus, view),
         "worst": worst_tags(corpus, view),
@@ -74,11 +76,6 @@ def view_contents(
         "slices": results.get("slices"),
         "conventions": {"rows": [], "map": ""},
     }
-
-
-def _pictures_of(view: JudgedView) -> list[str]:
-    """Return the names of the pictures; an entity has one label, so its curve of top labels is that of all."""
-    return [name for name in ("reliability", "top", "groups", "coverage") if name != "top" or view.kind != "entities"]
 
 
 def _bounds(interval: Any) -> tuple[float | None, float | None]:
@@ -120,7 +117,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row of `figures`. row (Mapping): Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
+    """Return one row of `figures`. row: Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}

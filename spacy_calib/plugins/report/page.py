@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.resources import files
 from typing import Any
 
 from ...errors.visible import visible
 from ...pairs.seen_texts import format_overlap_warning
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .page_pictures import MAX_DRAWN, page_pictures
-from .templates import file_text, render_template
+
+
+def file_text(name: str) -> str:
+    """Return the text of a file of this folder."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def render_template(name: str, filters: Mapping[str, Callable[..., str]] | None = None, **values: Any) -> str:
+    """Fill in a template of this folder; values are escaped. filters (Mapping): Name -> function, for the template."""
+    from jinja2 import Environment
+
+    env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    env.filters |= filters or {}
+    return env.from_string(file_text(name)).render(**values)
+
 
 # No script, nothing from elsewhere, no form.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

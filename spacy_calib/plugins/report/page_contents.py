@@ -31,9 +31,9 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the contents of the page, as `render_report` takes them. RAISES C005, C030: there are too few pairs."""
+    """Return the contents of the page, as `render_report` takes them. RAISES C005: there are too few pairs."""
     views, notes = [], list(evaluation.notes)
-    for table in evaluation.shown():
+    for table in evaluation.shown:
         pipe_views, pipe_notes = pipe_contents(table)
         views += pipe_views
         notes += pipe_notes
@@ -88,11 +88,11 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
             versions[package] = version(package)
     documents = max(views, key=lambda view: view["documents"])["counted"]
     resampling = by_unit(**views[0]["table"]["by"])
-    accepted = [(table.name, table.accepted) for table in evaluation.shown() if table.accepted]
+    accepted = [(table.name, table.accepted) for table in evaluation.shown if table.accepted]
     return {
         "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {evaluation.given_as}",
         "Data": f"{evaluation.data}, {documents} with scores",
-        **{f"Pipe {table.name}": fit_in_words(table) for table in evaluation.shown()},
+        **{f"Pipe {table.name}": fit_in_words(table) for table in evaluation.shown},
         **{f"Promise of {name}": numbers["promise"] for name, numbers in accepted if numbers["promise"]},
         "Evaluated with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {resampling}",
         "Versions": ", ".join(f"{name} {number}" for name, number in versions.items())
@@ -106,11 +106,11 @@ def fit_in_words(table: PipeTable) -> str:
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
         f"method {table.method}",
-        f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"fitted on {extent_in_words(info.unit, info.docs, info.kind.unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]
     if "entities" in table.units:
-        parts.append(f"{with_article(table.annotation.span_words[0])} is right by the event {table.event}")
+        parts.append(f"{with_article(table.annotation.kind.span_words[0])} is right by the event {table.event}")
     return "; ".join(parts)
 
 

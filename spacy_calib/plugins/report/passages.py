@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...pairs.documents import DOCUMENT
-
 if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
     from ...pairs.scored_corpus import ScoredCorpus
@@ -27,11 +25,11 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return the tokens from `start` to before `end` with at most WINDOW of the sentence on either side; an ellipsis stands for more."""
+    """Return the tokens from `start` to before `end` with at most WINDOW of the sentence on either side and ellipses."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
-    if corpus.row_unit == DOCUMENT:
+    if corpus.of_documents:
         return Passage("", textwrap.shorten(text, _MAX_CHARACTERS, placeholder=" …"), "")
     lead = "… " if low > first else ""
     trail = " …" if high < last else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...cli.evaluating.outputs import picture_files, picture_names
+from ...cli.evaluating.options import picture_files, picture_names
 from ...cli.shared.screen import first_of
 from .messages import calib_error
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_pictures(
-    evaluation: Evaluation,
-    paths: Sequence[Path],
-    kind: str | None = None,
-    tags: Sequence[str] | None = None,
+    evaluation: Evaluation, paths: Sequence[Path], kind: str | None = None, tags: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Write the pictures of the first pipe, and return their numbers.
 
@@ -38,11 +35,11 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
 
     names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
     -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C098: it has no such tag.
+    RAISES C005: there are fewer pairs than bins. C098: it has no such tag.
     """
     from .plot_data import picture_rows
 
-    table = evaluation.shown()[0]
+    table = evaluation.shown[0]
     unit = unit_to_draw(table)
     view = unit.view
     for tag in tags:
@@ -51,26 +48,26 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     if len(view) < view.n_bins:
         raise calib_error("C005", n_pairs=len(view), threshold=table.threshold, n_bins=view.n_bins)
     numbers = {name: picture_rows(name, view, unit.figures["errors"], tags) for name in names}
-    name = "entity" if view.kind == "entities" else table.annotation.unit
+    name = "entity" if view.kind == "entities" else table.annotation.kind.unit
     return {"pipe": table.name, "unit": name, "pairs": len(view.pairs), "numbers": numbers}
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:
     """Return the entities of a pipe, if it scores these and they are no arcs, else its tokens or documents."""
     units = list(table.units.values())
-    return units[-1 if table.annotation.arcs else 0]
+    return units[-1 if table.annotation.kind.of_arcs else 0]
 
 
 def picture_title(evaluation: Evaluation) -> str:
     """Return the title of all pictures."""
-    table = evaluation.shown()[0]
+    table = evaluation.shown[0]
     model = f"{table.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if table.seen and table.seen["many"] else ""
     return f"{model}, evaluated on {evaluation.data}{fitted_on} ({unit_to_draw(table).view.kind})"
 
 
 def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
-    """Draw all pictures, then write them. numbers (Mapping): The dict of `picture_numbers`. targets: (name, file) of each. RAISES C055: a file cannot be written."""
+    """Draw all pictures, then write them. numbers: Of `picture_numbers`. targets: (name, file). RAISES C055: no file."""
     from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
     from .plots import draw_picture

@@ -92,7 +92,7 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Return the reliability curve of n scores and hits. norm (str): Of the error, "l2" or "l1". RAISES C001, C002: wrong values."""
+    """Return the reliability curve of n scores and hits. norm: Of the error, "l2" or "l1". RAISES C001, C002: wrong values."""
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
     error = error_of_table(table, norm) if len(table) else None
@@ -138,7 +138,7 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 def reliability_panel(
     raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10, norm: str = "l2"
 ) -> Panel:
-    """Return the numbers of one diagram of n scores, raw and calibrated, with their hits. norm (str): "l2" or "l1". RAISES C001, C002: wrong values."""
+    """Return the numbers of one diagram of n scores, raw and calibrated. norm: "l2" or "l1". RAISES C001, C002: bad values."""
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
 

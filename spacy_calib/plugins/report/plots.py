@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ...errors.visible import visible
 from ...optional import figure_class
-from .plot_data import HISTOGRAM_BINS, Curve, Panel, error_marks, reliability_curve, reliability_panel
+from .plot_data import HISTOGRAM_BINS, Curve, Panel, error_marks, reliability_curve
 
 RAW_COLOR, CALIBRATED_COLOR = "#D55E00", "#0072B2"
 RAW: dict[str, Any] = {"color": RAW_COLOR, "marker": "o", "linestyle": "--", "markerfacecolor": "white"}
@@ -92,29 +92,6 @@ def quiet_frame(ax: Any) -> None:
     ax.minorticks_off()
 
 
-def compare_reliability(
-    panels: list[dict[str, Any]], title: str = "", n_bins: int = 10, histograms: bool = False, columns: int | None = None
-) -> Any:
-    """Plot reliability diagrams side by side, raw against calibrated.
-
-    panels (list[dict]): "title" of each diagram, and "hits", "raw" and "calibrated" of its pairs, (n,) each.
-    title (str): Above all. n_bins (int): Number of adaptive bins. histograms (bool): Whether each has a histogram of its
-    scores.
-    columns (int | None): Number of diagrams in a row; None puts all in one.
-    RETURNS (matplotlib.figure.Figure): The figure, not saved.
-    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
-
-        >>> hits = [False, False, True, True]
-        >>> panel = {"title": "tagger", "hits": hits, "raw": [0.6, 0.6, 0.9, 0.9], "calibrated": [0.1, 0.1, 0.9, 0.9]}
-        >>> [ax.get_title() for ax in compare_reliability([panel], n_bins=2).axes]
-        ['tagger']
-    """
-    numbers = [
-        reliability_panel(panel["raw"], panel["calibrated"], panel["hits"], panel["title"], n_bins=n_bins) for panel in panels
-    ]
-    return draw_panels(numbers, title, histograms=histograms, columns=columns)
-
-
 # Name of a picture of panels -> name of the error in its legend.
 _MEASURES = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}
 # Width in inches of the errors on a page, and in a file.
@@ -124,8 +101,8 @@ _PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0
 def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, on_page: bool = False) -> Any:
     """Draw a picture of `calib evaluate`.
 
-    name (str), rows (Sequence[dict]): Of `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title (str):
-    Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
+    name (str), rows (Sequence[dict]): Of `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title
+    (str): Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
     if name in ("errors", "slices"):

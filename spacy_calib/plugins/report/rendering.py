@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ...annotations import SPANS_PREFIX, get_annotation, plain_name
-from ...annotations.annotation import TOKEN
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_values, span_values, token_values
 from ...doc.view import DocCalib, doc_view
 from ...errors.visible import visible
@@ -113,12 +112,12 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each token that is not white space, or one for a Doc with a category. RAISES C095: the Doc has no scores."""
+    """Return a mark for each token that is not white space, or one for a Doc with a category. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []
     annotation = get_annotation(view.layer)
-    if view.unit != TOKEN:
+    if annotation.kind.of_documents:
         values = doc_values(doc, attr)
         return [] if values is None else [Mark(0, len(doc), annotation.label_at(doc, 0), values.raw, values.calibrated)]
     words = []
@@ -156,8 +155,8 @@ def to_displacy(part: Doc | Span, marks: Iterable[Mark], kind: str = "calibrated
     """Return a text as displaCy's manual mode takes it, for the styles "ent" and "span".
 
     marks (Iterable[Mark]): Of its Doc; those that are not inside a Span are left out. kind (str): "calibrated" or "raw": the
-    scores in the labels. RETURNS (dict): "text", "ents", "tokens", "spans", "title", "settings", and "colors": label in capitals
-    -> its colour. displaCy escapes the text; labels and title are escaped here.
+    scores in the labels. RETURNS (dict): "text", "ents", "tokens", "spans", "title", "settings", and "colors": label in
+    capitals -> its colour. displaCy escapes the text; labels and title are escaped here.
     """
     first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(part))
     doc, offset = part.doc, part.start_char if isinstance(part, Span) else 0

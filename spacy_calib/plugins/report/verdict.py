@@ -17,8 +17,8 @@ from ...types import Floats
 # Annotation -> word for the component that sets it.
 NOUNS = {
     "tag": "tagger", "pos": "tagger", "morph": "morphologizer", "lemma": "lemmatizer", "sent": "sentence splitter",
-    "ner": "recognizer", "biluo": "recognizer", "head": "parser", "arc": "parser", "cats": "text categorizer", "cats:multi": "text categorizer",
-    "link": "entity linker",
+    "ner": "recognizer", "biluo": "recognizer", "head": "parser", "arc": "parser", "cats": "text categorizer",
+    "cats:multi": "text categorizer", "link": "entity linker",
 }  # fmt: skip
 HEADINGS = {
     "seen": "No test: evaluated on the fit data",
@@ -188,10 +188,11 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
         count = len(np.unique(view.documents))
         note = "; that is more, but of so few scores" if votes[0] and evidence.has_few else ""
         if votes[0] and not evidence.has_few:
-            note = f"; that is more, but documents differ too much to tell (95 % interval {evidence.low:.3f} to {evidence.high:.3f})"
+            interval = f"{evidence.low:.3f} to {evidence.high:.3f}"
+            note = f"; that is more, but documents differ too much to tell (95 % interval {interval})"
         return (
-            f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on average, "
-            f"where chance alone would show up to {floor95:.3f}{note}"
+            f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on "
+            f"average, where chance alone would show up to {floor95:.3f}{note}"
         )
     clause = ("no more than chance would show", "which may be chance", "more than chance would show")[sum(votes)]
     if evidence.percent_right is None and status != "seen":
@@ -225,6 +226,6 @@ def _group_sentences(rows: list[dict[str, Any]]) -> list[str]:
     all_groups = "Both" if len(rows_with_pairs) == 2 else f"All {len(rows_with_pairs)}"
     subject = all_groups if len(off_groups) == len(rows_with_pairs) else f"{len(off_groups)} of the {len(rows_with_pairs)}"
     return [
-        f"{subject} groups with pairs, each evaluated by itself, {'is' if len(off_groups) == 1 else 'are'} off by more than chance; "
-        f"farthest off is group {worst['group']} with {worst['calibrated']:.3f} (chance: {worst['floor95']:.3f})."
+        f"{subject} groups with pairs, each evaluated by itself, {'is' if len(off_groups) == 1 else 'are'} off by more than "
+        f"chance; farthest off is group {worst['group']} with {worst['calibrated']:.3f} (chance: {worst['floor95']:.3f})."
     ]

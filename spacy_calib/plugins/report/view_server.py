@@ -20,16 +20,16 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import set_active_gpu
 
-from ...annotations import get_annotation, plain_name, unit_of
+from ...annotations import get_annotation, plain_name
 from ...doc.zones import memory_zone
 from ...errors import CalibError
-from ...pairs.documents import DOCUMENT, count_in_words
+from ...pairs.documents import count_in_words
 from ...pipe.component import Calibrator
 from ...pipe.pipeline import check_readable, fitted_pipes, reason
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .messages import calib_error
+from .page import file_text, render_template
 from .rendering import Mark, displacy_options, displacy_style, marks_spans, read_spans, read_units, read_words, to_displacy
-from .templates import file_text, render_template
 
 # Maximum number of characters that a browser shows without delay (some 10 MB of HTML), and of bytes of a request.
 MAX_CHARACTERS, MAX_BYTES = 20_000, 1 << 20
@@ -54,7 +54,7 @@ _FIELDS, _TEXT_FAULTS = ("text", "view"), ("C732", "C733", "C734", "C735")
 
 
 class TextView(NamedTuple):
-    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc) -> its marks."""
+    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read: (doc) -> its marks."""
 
     name: str
     unit: str
@@ -63,7 +63,7 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of some calib pipes, those of entities first; None takes all fitted ones. RAISES C027: none. C021, C069: one cannot be read."""
+    """Return the views of some calib pipes, entities first; None: fitted ones. RAISES C027: none. C021, C069: no scores."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
@@ -73,20 +73,21 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
-    unit_word, unit_plural = annotation.span_words
+    unit_word, unit_plural = annotation.kind.span_words
     if marks_spans(layer):
         yield TextView(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_spans, attr=attr))
-    whole = unit_of(layer) == DOCUMENT
-    title, unit = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
+    title, unit = (
+        ("category of the text", "text") if annotation.kind.of_documents else (f"{plain_name(layer)} of each word", "word")
+    )
     yield TextView(f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr))
-    if annotation.span_event:
-        name = f"{component}: {annotation.span_event}{suffix}"
+    if annotation.kind.span_event:
+        name = f"{component}: {annotation.kind.span_event}{suffix}"
         read = partial(read_units, attr=attr, units=annotation.spans_on, unit_word=unit_word)
         yield TextView(name, unit_word, pipe, read)
 
 
 class Viewer:
-    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes: Pipes to show; None takes all fitted ones."""
+    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes: To show; None for all fitted ones."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)
@@ -136,8 +137,8 @@ class Viewer:
         """Process a text and return what the page shows.
 
         RETURNS (dict): "texts": {"calibrated", "raw"}, displaCy's HTML with either score. "summary", "drift": sentences.
-        "verdict": "unlike" (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no text.
-        C734: the pipeline fails. C095: it writes no scores.
+        "verdict": "unlike" (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no
+        text. C734: the pipeline fails. C095: it writes no scores.
         """
         if not text.strip():
             raise calib_error("C733")
@@ -225,7 +226,7 @@ class Handler(WSGIRequestHandler):
 
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
-    """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any free one. RAISES OSError: it cannot be opened."""
+    """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any. RAISES OSError: it cannot be opened."""
 
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # there it would let two servers open one port

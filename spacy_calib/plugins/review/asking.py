@@ -1,4 +1,4 @@
-"""Ask about the entities of a queue, on a terminal or by lines on standard input; the answers are saved one by one, as Prodigy's."""
+"""Ask about the entities of a queue, by a key or a line of standard input; answers are saved one by one, as Prodigy's."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Audit:
 
 
 def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
-    """Audit annotations with one label per row. raw (Floats): Raw score of each row's gold label, (n,); NaN leaves a row out."""
+    """Audit annotations with one label per row. raw: Raw score of each row's gold label, (n,); NaN leaves a row out."""
     rows = np.flatnonzero((corpus.gold >= 0) & (np.diff(corpus.indptr) > 0) & ~np.isnan(raw) & _not_blank(corpus))
     doubts, is_top, top_scores = [], [], []
     for row in rows.tolist():
@@ -204,7 +204,7 @@ def _find_overlaps(
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
 ) -> list[Task]:
-    """Return a task for each doubt, with the rival as alternative. unit (str): One of units.KINDS. extra (Callable): (doubt) -> further fields."""
+    """Return a task for each doubt, with the rival as alternative. unit: Of units.KINDS. extra: (doubt) -> further fields."""
     names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
     index = {name: i for i, name in enumerate(names)}
     columns: Any = zip(*((item.first, item.last, index[item.gold or item.rival]) for item in doubts), strict=True)

@@ -57,7 +57,7 @@ def audit(
 ) -> dict[str, Any]:
     """
     List gold labels that are probably wrong, most likely first, each with the likelier label, and write them as a queue for an
-    annotation tool. Scores are calibrated by cross-validation: no label is evaluated by a calibration fitted on its own document.
+    annotation tool. Scores are calibrated by cross-validation: no label by one fitted on its own document.
 
     RETURNS (dict): "component", "unit"; "labels": number of gold labels; "doubted": number of those with a likelier rival;
         "kinds": number of each kind of error; "expected_wrong": estimated number of wrong gold labels; "ranked": a record of
@@ -75,7 +75,10 @@ def audit(
     doubts = findings.doubts if show_all else findings.doubts[: top or N_SHOWN]
     annotation = calib.source.annotation(calib.lookup.component())
     tasks = audit_tasks(
-        corpus, doubts, unit, partial(find_heads, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
+        corpus,
+        doubts,
+        unit,
+        partial(find_heads, corpus=corpus, examples=examples) if annotation.kind.of_arcs else lambda doubt: {},
     )
     result = {
         "component": calib.source.component,
@@ -118,13 +121,13 @@ def audit_pipeline(
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     """Return whether the audit needs scores below the threshold: only annotations with one label per row do."""
-    return not (annotation.overlapping or annotation.arcs or annotation.any_label or span_labels)
+    return not (annotation.kind.overlapping or annotation.kind.of_arcs or annotation.kind.any_label or span_labels)
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. As `Calibrator.fit`."""
+    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document."""
     from ...pipe.gold_checks import check_has_gold, unknown_in_examples
-    from .cross_scoring import score_out_of_fold
+    from .gold_audit import score_out_of_fold
 
     examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOCS))
     check_has_gold(examples, calib)
@@ -153,7 +156,8 @@ def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> 
         msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
     if result["expected_wrong"] is not None:
         msg.text(
-            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, estimated from the most confident predictions."
+            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, estimated from the "
+            "most confident predictions."
         )
     msg.text("A component that was trained on these texts agrees with their errors.")
     if output is not None:

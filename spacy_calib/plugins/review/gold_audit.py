@@ -1,8 +1,8 @@
-"""Audit gold by the out-of-fold scores that a calib pipe wrote on the predicted Docs."""
+"""Audit gold by out-of-fold scores: each fold of documents is scored by a calibration fitted on the other folds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,25 +10,30 @@ from spacy import util
 from spacy.training import Example
 
 from ...annotations import Annotation
+from ...gold.reading import document_of
+from ...pairs.documents import DocumentNumbers, folds_of
 from ...pairs.scored_corpus import ScoredCorpus
 from ...sources.mapped import map_of
 from ...types import Floats
 from .audit import Audit, Doubt, GoldSpan, audit_pairs, audit_predicted, audit_rows, audit_spans
+from .messages import calib_error
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
+
+N_FOLDS = 5
 _BATCH = 128
 
 
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
     """Return (unit of the doubted labels: "token", "entity" or "document"; audit of the scored examples)."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if annotation.arcs or annotation.any_label:
+    if annotation.kind.of_arcs or annotation.kind.any_label:
         return corpus.row_unit, audit_predicted(corpus)
-    if calib.lookup.span_labels() and not annotation.arcs:
+    if calib.lookup.span_labels() and not annotation.kind.of_arcs:
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
-    if annotation.overlapping:
+    if annotation.kind.overlapping:
         return corpus.row_unit, audit_pairs(corpus)
     return corpus.row_unit, audit_rows(corpus, _read_raw_gold(calib, examples, corpus))
 
@@ -66,3 +71,26 @@ def find_heads(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) 
     example, token = examples[doc], doubt.first - int(corpus.doc_starts[doc])
     gold_token = example.reference[int(example.alignment.x2y[token][0])]
     return {"head": gold_token.head.text, "suggested_head": example.predicted[token].head.text}
+
+
+def score_out_of_fold(
+    calib: Calibrator,
+    examples: Sequence[Example],
+    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, title: steps,
+) -> None:
+    """Write on each predicted Doc the scores of a calibration of the other folds; the pipe stays fitted on the last ones.
+
+    examples (Sequence[Example]): `predicted` has what the source reads and the predicted labels, `reference` the gold.
+    progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: one document. As `Calibrator.fit`.
+    """
+    numbers = DocumentNumbers()
+    documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)
+    if len(numbers) < 2:
+        raise calib_error("C625")
+    words = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
+    fold_of = np.zeros(len(examples), dtype=np.intp)
+    fold_of[words] = folds_of(documents[words], N_FOLDS)
+    for fold in progress(range(int(fold_of.max()) + 1), "Fitting and scoring"):
+        calib.fit([examples[i] for i in np.flatnonzero(fold_of != fold).tolist()])
+        for batch in util.minibatch((examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist()), _BATCH):
+            calib.set_annotations(batch, calib.predict(batch))

@@ -94,7 +94,7 @@ def deliver_queue(
     labels: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue to its files, then print it or call `show`. labels: Labels with a score. RAISES C055: a file cannot be written."""
+    """Write the queue to its files, then print it or call `show`. labels: With scores. RAISES C055: no file written."""
     from .queue.formats import WRITERS, label_studio_config, to_names
 
     def text() -> Iterable[str]:
@@ -136,7 +136,7 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
 
 
 def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequence[str]:
-    """Return the labels that an annotator chooses from, by their names in the gold; for lemmas and entity links those with a score here."""
+    """Return the labels that an annotator chooses from, by their names in the gold; of lemmas and links those with a score."""
     from ...annotations import plain_name
     from ...pairs.label_map import map_label
     from ...pipe.label_names import shown_names
@@ -182,7 +182,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Return the digests of all documents and sentences in some files. RAISES C051 to C053, C073, C074, C441: unreadable files."""
+    """Return the digests of all documents and sentences in files. RAISES C051 to C053, C073, C074, C441: unreadable."""
     from ...pairs.keyed import digest
 
     keys: set[int] = set()

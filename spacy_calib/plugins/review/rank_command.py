@@ -15,17 +15,7 @@ import numpy as np
 
 from ...calibration.promise import SIZES, answers_to_check, expect_promise
 from ...cli.shared.command import check_option, command, option
-from ...cli.shared.options import (
-    CalibratedModel,
-    ChosenComponent,
-    Code,
-    Columns,
-    ForceFile,
-    GpuId,
-    NProcess,
-    Silent,
-    Texts,
-)
+from ...cli.shared.options import CalibratedModel, ChosenComponent, Code, Columns, ForceFile, GpuId, NProcess, Silent, Texts
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
@@ -62,7 +52,6 @@ _WIDTH = 70
 ORDER_HELP = (
     "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
 )
-ALL_HELP = "With gold, show how soon every order finds the errors, not only the chosen one"
 ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt`"
 PER_DOC_HELP = "Maximum number of units of one document; documents take turns"
 EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
@@ -81,7 +70,6 @@ def rank(
     data: Texts,
     *,
     order: Annotated[str, option(ORDER_HELP, words=tuple(REVIEW))] = DEFAULT_ORDER,
-    everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
     accepted: Annotated[bool, option(ACCEPTED_HELP)] = False,
@@ -103,14 +91,14 @@ def rank(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
-    With gold, report how soon the order finds the errors; --all does so for every order.
+    With gold, report how soon the order finds the errors.
 
     RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
-        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and
-        highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
-        `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left out;
-        "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random sample of
-        entities "sample", as `describe_sample` returns it; with --ask the number "answered".
+        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and highest
+        number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
+        `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left
+        out; "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random
+        sample of entities "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
@@ -171,7 +159,7 @@ def rank(
         result["order"] = STRATIFIED
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["ranked"], output)
-    deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
+    deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output))
     return result
 
 
@@ -184,7 +172,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
     from .queue.tasks import tasks_of
 
     annotation, queue = pipe.source.annotation(pipe.lookup.component()), queue_of(corpus, plan)
-    tasks = tasks_of(queue, asks_each_span=annotation.spans_are_units, gold_names=shown_names(pipe))
+    tasks = tasks_of(queue, asks_each_span=annotation.kind.of_links, gold_names=shown_names(pipe))
     result = {
         "pipe": pipe.name,
         "unit": plan.kind,
@@ -252,7 +240,7 @@ def show_sample(result: dict[str, Any]) -> None:
         msg.text(f"At least {100 * row['precision']:g} % right: {reach}.")
 
 
-def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:
+def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -> None:
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
@@ -271,14 +259,15 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
     if not is_stratified:
-        _show_orders(result, everything)
+        _show_orders(result)
     show_sample(result)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     if result["wrong_range"] is not None:
         low, high = result["wrong_range"]
         msg.text(
-            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are wrong{wrong}."
+            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are "
+            f"wrong{wrong}."
         )
     elif result["expected_wrong"] is not None:
         msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
@@ -288,18 +277,14 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
         msg.good(f"{n:,} {plural}: {output}")
 
 
-def _show_orders(result: dict[str, Any], everything: bool) -> None:
-    """Print how soon the order finds the errors, as expected and, with gold, in fact. everything (bool): Also other orders."""
+def _show_orders(result: dict[str, Any]) -> None:
+    """Print how soon the order finds the errors, as expected and, with gold, in fact."""
     is_default = result["order"] == DEFAULT_ORDER
-    signals = [row for row in result["signals"] or () if everything or row["order"] == result["order"]]
+    signals = [row for row in result["signals"] or () if row["order"] == result["order"]]
     rows = [("expected" if is_default else f"expected by {DEFAULT_ORDER}", "-", *map(in_percent, result["expected"]))]
     rows += [(row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in signals]
     header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
     print_table(rows, header, ("l", *"r" * (len(header) - 1)))
-    if is_default and signals and not everything:
-        msg.text(
-            "Only this order, by the calibrated probability, predicts how many errors there are; --all compares the others."
-        )
 
 
 _LEFT_OUT = {

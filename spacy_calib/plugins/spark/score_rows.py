@@ -108,7 +108,7 @@ def _token_rows(doc: Doc, attr: str) -> Iterator[Row]:
 def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | None]]:
     """Return the label of each token with its probabilities; nothing if the pipe scored whole documents."""
     annotations = annotations_of(doc, attr)
-    if annotations and all(annotation.of_documents for annotation in annotations):
+    if annotations and all(annotation.kind.of_documents for annotation in annotations):
         return []
     pairs = []
     for token in doc:
@@ -127,8 +127,8 @@ def _score_columns(values: TokenValues | None) -> Row:
 def _entity_rows(doc: Doc, attr: str) -> Iterator[Row]:
     """Yield the rows of entities and other scored spans, without those of sentences."""
     for annotation in annotations_of(doc, attr):
-        for span in () if annotation.arcs else annotation.spans_on(doc):
-            yield {**_span_row(span, attr), "label": (span.kb_id_ if annotation.spans_are_units else span.label_) or None}
+        for span in () if annotation.kind.of_arcs else annotation.spans_on(doc):
+            yield {**_span_row(span, attr), "label": (span.kb_id_ if annotation.kind.of_links else span.label_) or None}
 
 
 def _span_row(span: Span, attr: str) -> Row:
@@ -155,7 +155,7 @@ def _summarize_tokens(tokens: Sequence[tuple[str | None, TokenValues | None]]) -
 
 def _document_rows(doc: Doc, attr: str) -> Iterator[Row]:
     """Yield the row of the whole Doc; the label is its top category even without scores."""
-    labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.of_documents]
+    labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.kind.of_documents]
     scores, raw = doc_cats(doc, attr), doc_cats_raw(doc, attr) or {}
     cats = None if scores is None else [{"label": label, "score": scores[label], "raw": raw[label]} for label in scores]
     extent = {"start": 0, "end": len(doc.text), "text": doc.text, "label": next(iter(labels), None) or None}

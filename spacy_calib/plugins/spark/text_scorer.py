@@ -29,9 +29,9 @@ class TextScorer:
     model (str): Package or path of the pipeline, which every worker must see. text, id (str): Columns of the texts and of their
         ids. unit (str): What gets a row: token, entity, sentence or document. attr (str | None): Prefix of the calib pipe; None
         for all fitted ones. code (str | None): Python file or module, on every worker, to import before the pipeline is loaded.
-    RAISES C001: unit is none of these. C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded. C027,
-        C068: no such fitted pipe. C021, C069, C084: its component is missing or disabled. C446, C447: no pipe scores such units.
-        On a worker: C452, C453: a column is missing, or of another type.
+    RAISES C001: unit is none of these. C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded.
+        C027, C068: no such fitted pipe. C021, C069, C084: its component is missing or disabled. C446, C447: no pipe scores such
+        units. On a worker: C452, C453: a column is missing, or of another type.
 
         scorer = TextScorer("./calibrated", id="number")
         scores = texts.mapInPandas(scorer, scorer.schema)

@@ -22,9 +22,9 @@ from ...types import Ints
 class EntityActions:
     """The transition of each class of the model.
 
-    types (tuple[str, ...]): Entity types in order of addition. hashes (NDArray[uint64]): Their hashes. n_classes (int): Number of
-    classes of the model. begin_classes, in_classes, last_classes, unit_classes (Ints): Class of B-, I-, L- and U- of each type.
-    out_class, blocked_class (int): Class of O, and of U- without a type; -1 for none.
+    types (tuple[str, ...]): Entity types in order of addition. hashes (NDArray[uint64]): Their hashes. n_classes (int): Number
+    of classes of the model. begin_classes, in_classes, last_classes, unit_classes (Ints): Class of B-, I-, L- and U- of each
+    type. out_class, blocked_class (int): Class of O, and of U- without a type; -1 for none.
     """
 
     types: tuple[str, ...]
@@ -66,8 +66,8 @@ _MISSING, _IN, _OUT, _BEGIN = 0, 1, 2, 3
 class RuleInput:
     """The token attributes that the rules of valid transitions read, before decoding; arrays of shape (n_tokens,).
 
-    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE. next_iob (Ints): ENT_IOB of the next token, 0 at the end of a
-    Doc. next_starts (Bools): The next token starts a sentence. space (Bools): White space. last (Bools): Last token of its Doc.
+    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE. next_iob (Ints): ENT_IOB of the next token, 0 at the end of
+    a Doc. next_starts (Bools): The next token starts a sentence. space, last (Bools): White space, last token of its Doc.
     """
 
     iob: Ints
@@ -100,7 +100,7 @@ def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleI
 
 
 def opening_columns(actions: EntityActions) -> Ints:
-    """Return the classes that a token outside of entities can get: B- and U- of each type, O, and U- without a type if it exists."""
+    """Return the classes that a token outside of entities can get: B- and U- of each type, O, and U- without a type if any."""
     extra_class = [actions.blocked_class] if actions.blocked_class >= 0 else []
     return np.concatenate([actions.begin_classes, actions.unit_classes, [actions.out_class], extra_class]).astype(np.intp)
 

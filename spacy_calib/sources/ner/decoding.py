@@ -1,12 +1,13 @@
 """Greedy decoding of a whole batch at once, with the probability of every decision.
 
-A recognizer of spaCy reads from left to right and takes one transition at each token: B- begins an entity, I- continues it, L- ends
-it, U- is an entity of one token, O is none.
+A recognizer of spaCy reads from left to right and takes one transition at each token: B- begins an entity, I- continues it, L-
+ends it, U- is an entity of one token, O is none.
 
-The features of a state are the current token and the first tokens of the open entity. So the scores of a token outside of entities do
-not depend on earlier decisions, and those inside depend only on the first token of the entity. All tokens are scored as if outside in
-one product of matrices; then every entity that a token could open is extended, one token per round; then a pass from left to right
-keeps the entities that are reached. The entities are those of spaCy's `greedy_parse`, which steps through the states one token at a time.
+The features of a state are the current token and the first tokens of the open entity. So the scores of a token outside of
+entities do not depend on earlier decisions, and those inside depend only on the first token of the entity. All tokens are
+scored as if outside in one product of matrices; then every entity that a token could open is extended, one token per round;
+then a pass from left to right keeps the entities that are reached. The entities are those of spaCy's `greedy_parse`, which
+steps through the states one token at a time.
 """
 
 from __future__ import annotations
@@ -19,10 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ...errors import calib_error
 from ...types import Floats, Ints
-from ..transitions import get_state2vec
-from .actions import Bools, EntityActions, RuleInput, opening_columns, read_rule_input, valid_inside, valid_openings
+from ..heads import StepScorer, step_scorer
+from .actions import (
+    Bools,
+    EntityActions,
+    RuleInput,
+    opening_columns,
+    read_actions,
+    read_rule_input,
+    valid_inside,
+    valid_openings,
+)
 
 # Numbers of state features of spaCy's architectures: without and with `extra_state_tokens`.
 STATE_WIDTHS = (3, 6)
@@ -70,77 +79,47 @@ class GreedyDecoding:
     closing: Floats
 
 
-class StateScorer:
-    """spaCy's step model for a batch of Docs, called with state features; nothing else depends on how spaCy encodes states.
+def score_outside(scorer: StepScorer, rows: Ints) -> NDArray[np.float32]:
+    """Return the scores of all classes at tokens outside of entities; -inf for classes not seen in training.
 
-    step_model (ParserStepModel): The model for the batch. model (Model): The model of the recognizer, which made it. RAISES C033: the
-    states are not those of an entity recognizer of spaCy. C024: NaN or infinite scores, when it is called.
+    rows (Ints): The tokens, shape (n,). RETURNS (NDArray[float32]): Shape (n, n_classes).
     """
-
-    def __init__(self, step_model: Any, docs: Sequence[Doc], component: str, model: Any):
-        self.model = step_model
-        self.docs = docs
-        self.component = component
-        self.state2vec = get_state2vec(step_model, docs, model.get_ref("lower"))
-        self.width = self.state2vec.get_dim("nF")
-        if self.width not in STATE_WIDTHS:
-            raise calib_error("C033", component=component, given=self.width, wanted=" or ".join(map(str, STATE_WIDTHS)))
-        self.unseen_classes = sorted(model.attrs["unseen_classes"])
-
-    def score_outside(self, rows: Ints) -> NDArray[np.float32]:
-        """Return the scores of all classes at tokens outside of entities; -inf for classes not seen in training.
-
-        rows (Ints): The tokens, shape (n,). RETURNS (NDArray[float32]): Shape (n, n_classes).
-        """
-        features = np.full((len(rows), self.width), -1, dtype=np.int32)
-        features[:, 0] = rows
-        return self._scores(features)
-
-    def score_inside(self, rows: Ints, starts: Ints) -> NDArray[np.float32]:
-        """Return the scores of all classes at tokens of open entities, shape (n, n_classes).
-
-        rows, starts (Ints): The tokens, and the first token of the entity of each, shape (n,).
-        """
-        # As spaCy's `StateC.set_context_tokens`. 3 features: the token, the first token of the entity, the previous token.
-        # 6: the token, and the first five tokens of the entity before it; -1 if there are fewer.
-        features = np.full((len(rows), self.width), -1, dtype=np.int32)
-        features[:, 0] = rows
-        if self.width == 3:
-            features[:, 1], features[:, 2] = starts, rows - 1
-        else:
-            tokens = starts[:, None] + np.arange(self.width - 1)
-            features[:, 1:] = np.where(tokens < rows[:, None], tokens, -1)
-        return self._scores(features)
-
-    def _scores(self, features: NDArray[np.int32]) -> NDArray[np.float32]:
-        vectors = self.state2vec.predict(features)
-        scores = vectors if self.model.vec2scores is None else self.model.vec2scores.predict(vectors)
-        finite = np.isfinite(scores).all(axis=1)
-        if not finite.all():
-            row = int(features[np.flatnonzero(~finite)[0], 0])
-            bad = self.docs[int(np.searchsorted(np.cumsum([len(doc) for doc in self.docs]), row, side="right"))]
-            raise calib_error("C024", component=self.component, text=bad.text[:40])
-        if len(self.unseen_classes):
-            scores[:, self.unseen_classes] = -np.inf
-        return scores
+    features = np.full((len(rows), scorer.width), -1, dtype=np.int32)
+    features[:, 0] = rows
+    return scorer(features)
 
 
-def decode(
-    step_model: Any, model: Any, docs: Sequence[Doc], actions: EntityActions, component: str, ignore_entities: bool = False
-) -> GreedyDecoding:
+def score_inside(scorer: StepScorer, rows: Ints, starts: Ints) -> NDArray[np.float32]:
+    """Return the scores of all classes at tokens of open entities, shape (n, n_classes).
+
+    rows, starts (Ints): The tokens, and the first token of the entity of each, shape (n,).
+    """
+    # As spaCy's `StateC.set_context_tokens`. 3 features: the token, the first token of the entity, the previous token.
+    # 6: the token, and the first five tokens of the entity before it; -1 if there are fewer.
+    features = np.full((len(rows), scorer.width), -1, dtype=np.int32)
+    features[:, 0] = rows
+    if scorer.width == 3:
+        features[:, 1], features[:, 2] = starts, rows - 1
+    else:
+        tokens = starts[:, None] + np.arange(scorer.width - 1)
+        features[:, 1:] = np.where(tokens < rows[:, None], tokens, -1)
+    return scorer(features)
+
+
+def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) -> GreedyDecoding:
     """Find the entities of non-empty Docs by greedy decoding.
 
     ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
     """
-    scorer = StateScorer(step_model, docs, component, model)
-    rules = read_rule_input(docs, ignore_entities)
-    openings, choice, stuck = _score_openings(scorer, rules, actions)
-    entities = _extend_entities(scorer, rules, actions, openings, choice)
+    actions, rules = read_actions(recognizer.moves), read_rule_input(docs, ignore_entities)
+    with step_scorer(recognizer, docs, STATE_WIDTHS, "C033", unseen_score=-np.inf) as scorer:
+        openings, choice, stuck = _score_openings(scorer, rules, actions)
+        entities = _extend_entities(scorer, rules, actions, openings, choice)
     bounds = np.cumsum([0, *(len(doc) for doc in docs)])
     return _keep_reached(entities, actions, openings, stuck, bounds)
 
 
-def _score_openings(scorer: StateScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
+def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
     """Score what each of n tokens can open, as if no entity were open before it.
 
     RETURNS (tuple): (probability of B- and U- of each type, then of O, shape (n, 2 * n_types + 1); column of spaCy's choice
@@ -155,7 +134,7 @@ def _score_openings(scorer: StateScorer, rules: RuleInput, actions: EntityAction
     for start in range(0, n_tokens, step := max(1, _CELLS // max(1, actions.n_classes))):
         part = slice(start, start + step)
         rows = np.arange(n_tokens)[part]
-        scores = _mask(scorer.score_outside(rows)[:, columns], valid[part])
+        scores = _mask(score_outside(scorer, rows)[:, columns], valid[part])
         choice[part] = order[np.argmax(scores[:, order], axis=1)]
         probabilities[part] = _softmax(scores)[:, :n_openings]
     stuck = np.asarray(~valid.any(axis=1))
@@ -199,7 +178,7 @@ class _EntityHypotheses:
 
 
 def _extend_entities(
-    scorer: StateScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
+    scorer: StepScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
 ) -> _EntityHypotheses:
     """Extend every entity that a token could open, one token per round. openings, choice: From `_score_openings`."""
     n_types = len(actions.types)
@@ -212,7 +191,7 @@ def _extend_entities(
     entity_parts, token_parts, closing_parts = [empty], [empty], [np.zeros(0)]
     while len(open_entities):
         rows = ends[open_entities]
-        scores = scorer.score_inside(rows, starts[open_entities])
+        scores = score_inside(scorer, rows, starts[open_entities])
         open_types = types[open_entities]
         numbers = np.arange(len(rows))
         raw = np.stack(

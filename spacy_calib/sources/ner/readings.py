@@ -23,7 +23,7 @@ _EntityKey = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """The entities of a Doc before recognition. columns: ENT_IOB and ENT_TYPE. tokens: Whether each is in an entity or blocked."""
+    """The entities of a Doc before recognition. columns: ENT_IOB, ENT_TYPE. tokens: Whether each is in one or blocked."""
 
     columns: NDArray[np.uint64]
     tokens: Bools
@@ -43,7 +43,7 @@ def type_labels(types: Sequence[str]) -> tuple[str, ...]:
 
 
 def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the columns of `biluo_marginals`, the four tags of a type side by side, so that new types come last."""
+    """Return the labels of the columns of `biluo_marginals`, four tags of each type, so that new types come last."""
     return ("O", *(f"{prefix}-{label}" for label in types for prefix in PREFIXES))
 
 
@@ -145,7 +145,7 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """The prediction of a beam search. all_entities: With their probability, summed over parses. is_chosen: In the final parse."""
+    """The prediction of a beam search. all_entities: With probabilities summed over parses. is_chosen: In the final parse."""
 
     all_entities: FoundEntities
     is_chosen: Bools
@@ -180,7 +180,7 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return a reading for each beam of `beam_parse`. final_entities: The entities of each Doc; None takes those of the best parse."""
+    """Return a reading for each beam of `beam_parse`. final_entities: Of each Doc; None takes those of the best parse."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):

@@ -1,4 +1,4 @@
-"""The recognizers `calib_ner` and `calib_beam_ner`, which are spaCy's and remember probabilities, and the source of recognizers."""
+"""The recognizers `calib_ner` and `calib_beam_ner`, spaCy's with a memory of probabilities, and their source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from spacy.language import Language
 from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
-from thinc.api import set_dropout_rate
 
 from ...annotations import Annotation, get_annotation
 from ...annotations.span_events import EVENTS
@@ -44,7 +43,6 @@ class CalibEntityRecognizer(EntityRecognizer):
             )
         for label in sorted({label for doc in docs for label in self.moves.get_doc_labels(doc)}):
             self.add_label(label)
-        set_dropout_rate(self.model, 0.0)
         readings = decode_docs(self, docs)
         states = self.moves.init_batch(docs)
         for state, reading in zip(states, readings, strict=True):
@@ -95,13 +93,7 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
 
     ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
     """
-    step_model = recognizer.model.predict(docs)
-    try:
-        actions = read_actions(recognizer.moves)
-        decoding = decode(step_model, recognizer.model, docs, actions, recognizer.name, ignore_entities)
-        return split_decoding(decoding, docs, ignore_entities)
-    finally:
-        step_model.clear_memory()
+    return split_decoding(decode(recognizer, docs, ignore_entities), docs, ignore_entities)
 
 
 def search_beam(

@@ -1,9 +1,9 @@
 """Greedy decoding of a batch of Docs, with the probability of every decision.
 
-A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- makes the next word (B0) the head of the top of
-the stack (S0), R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies the
-transitions to its states, which therefore end as those of its `greedy_parse`. The valid transitions are computed from S0, B0 and
-the earlier transitions, for a whole batch at once.
+A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- makes the next word (B0) the head of the top
+of the stack (S0), R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies the
+transitions to its states, which therefore end as those of its `greedy_parse`. The valid transitions are computed from S0, B0
+and the earlier transitions, for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import set_dropout_rate
 
-from ...errors import calib_error
 from ...types import Floats, Ints
-from ..transitions import get_state2vec
+from ..heads import step_scorer
 
 # What a transition does, as spaCy names it (arc_eager): S, D, L, R and B.
 N_MOVES = 5
@@ -35,7 +33,7 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class ParserActions:
-    """The transitions of the model's classes. moves (Ints), labels (tuple[str, ...]): Move and label of each class; "" for no label."""
+    """The transitions of the model's classes. moves (Ints), labels (tuple[str, ...]): Of each class; "" for no label."""
 
     moves: Ints
     labels: tuple[str, ...]
@@ -96,9 +94,9 @@ _TINY = 1e-9
 class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
-    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The same,
-    summed over labels. no_other_head (Floats): Probability that no other decision gives it another head. path, minimum (Floats):
-    Product and minimum of the probabilities of all decisions with it as S0 or B0.
+    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The
+    same, summed over labels. no_other_head (Floats): Probability that no other decision gives it another head. path, minimum
+    (Floats): Product and minimum of the probabilities of all decisions with it as S0 or B0.
     """
 
     arc: Floats
@@ -108,7 +106,7 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """Return the probability of each token's head ("head"), or of head and label ("arc"); for a root that it has no head."""
+        """Return the probability of each token's head ("head"), or head and label ("arc"); for a root that it has no head."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
@@ -117,55 +115,24 @@ class ArcProbabilities:
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return final states and arc probabilities of non-empty Docs, which stay as they are. RAISES C024: NaN scores. C271: other states."""
-    set_dropout_rate(parser.model, 0.0)
+    """Return final states and arc probabilities of non-empty Docs. RAISES C024: NaN scores. C271: other states."""
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
-    """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES C024: NaN scores. C271: other states."""
-    step_model = parser.model.predict(docs)
-    try:
-        scorer = Scorer(parser, step_model, docs)
+    """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES: As `predict_arcs`."""
+    with step_scorer(parser, docs, STATE_WIDTHS, "C271") as scorer:
         states = parser.moves.init_batch(docs)
         trace = _DecodingTrace.from_docs(docs, actions)
         live = [state for state in states if not state.is_final()]
         while live:
-            ids = step_model.get_token_ids(live)
+            ids = scorer.step_model.get_token_ids(live)
             scores = scorer(ids)
             trace.add_step(first_tokens(ids), scores)
             live = parser.transition_states(live, scores)
         return states, trace.arc_probabilities()
-    finally:
-        step_model.clear_memory()
-
-
-class Scorer:
-    """spaCy's step model for a batch of Docs, called with state features as in its greedy parser."""
-
-    def __init__(self, parser: Any, step_model: Any, docs: Sequence[Doc]):
-        self.docs, self.component = docs, parser.name
-        self.state2vec, self.vec2scores = get_state2vec(step_model, docs, parser.model.get_ref("lower")), step_model.vec2scores
-        width = self.state2vec.get_dim("nF")
-        if width not in STATE_WIDTHS:
-            raise calib_error("C271", component=parser.name, given=width, wanted=" or ".join(map(str, STATE_WIDTHS)))
-        self.unseen_classes = sorted(parser.model.attrs["unseen_classes"])
-
-    def __call__(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return scores, shape (n_states, n_classes). ids: State features."""
-        vectors = self.state2vec.predict(ids)
-        scores = np.ascontiguousarray(vectors if self.vec2scores is None else self.vec2scores.predict(vectors))
-        if not np.isfinite(scores.sum()):
-            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-            if len(rows):
-                ends = np.cumsum([len(doc) for doc in self.docs])
-                doc = self.docs[int(np.searchsorted(ends, ids[rows[0]].max(), side="right"))]
-                raise calib_error("C024", component=self.component, text=doc.text[:40])
-        if len(self.unseen_classes):
-            scores[:, self.unseen_classes] = scores.min(axis=1, keepdims=True)
-        return scores
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
@@ -195,7 +162,7 @@ class ParserStates:
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores with -inf for invalid transitions, by the rules of ArcEager. tokens (Ints): B0, B1, S0, S1; shape (4, n)."""
+        """Return the scores with -inf for invalid transitions, by ArcEager's rules. tokens (Ints): B0, B1, S0, S1; (4, n)."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0

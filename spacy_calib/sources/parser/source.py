@@ -69,8 +69,8 @@ _CLIP = 1e-3
 class ParserSource(TransitionSource):
     """Probabilities of the arcs of tokens, and of sentences.
 
-    The score of an arc is the probability of the decision for the head times the probability that no other decision gives the token
-    another head; a root has only the second factor.
+    The score of an arc is the probability of the decision for the head times the probability that no other decision gives the
+    token another head; a root has only the second factor.
 
     component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head" for P(the head is right),
     "arc" for P(head and label are right). RAISES C001: a setting out of range.
@@ -109,7 +109,7 @@ class ParserSource(TransitionSource):
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the score of each token whose arc is still the parser's. RAISES C024: NaN scores. C271: states of another kind."""
+        """Return the score of each token whose arc is still the parser's. RAISES C024: NaN scores. C271: other states."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe

@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.types import Groups
 
 LABELS = ["B-PER", "I-PER", "B-LOC", "I-LOC", "O", "NN", "NNS", "VB"]
 # "VB" is a label of the model that the gold has not, "B-ORG" one of the gold that the model has not.
 COUNTS = {"O": 60, "B-PER": 12, "I-PER": 9, "B-LOC": 12, "I-LOC": 2, "NN": 30, "NNS": 4, "B-ORG": 7}
-MAPPING = {"B-PER": "person", "I-PER": "person", "NN": "noun", "NNS": "noun", "XX": "strange"}
 
 # (registered name, settings)
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -23,7 +21,6 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("spacy-calib.TFG.v1", {"n_groups": 3}),
     ("spacy-calib.SCW.v1", {}),
     ("spacy-calib.OneVsRest.v1", {}),
-    ("spacy-calib.Mapping.v1", {"mapping": MAPPING}),
 ]
 every_case = pytest.mark.parametrize(
     "case", [pytest.param(case, id=f"{case[0]}-{len(case[1])}-{i}") for i, case in enumerate(CASES)]
@@ -59,7 +56,7 @@ def test_every_label_has_a_group_that_there_is_or_none(case):
     assert all(isinstance(name, str) and name for name in groups.names)
     assert groups.of_tag.min() >= -1
     assert groups.of_tag.max() < len(groups)
-    assert (groups.of_tag >= 0).all() or case[0] == "spacy-calib.Mapping.v1", "a label without a group"
+    assert (groups.of_tag >= 0).all(), "a label without a group"
     assert all(groups.sizes), "a group without labels"
     assert groups.n_singletons == 0
 
@@ -91,12 +88,8 @@ def test_one_label(case):
 
 
 @every_case
-def test_without_labels_there_are_no_tags_or_it_is_refused(case):
-    if case[0] == "spacy-calib.Mapping.v1":
-        with pytest.raises(CalibError, match="C001"):
-            make(case)([], {})
-    else:
-        assert len(make(case)([], {"NN": 3}).of_tag) == 0
+def test_without_labels_there_are_no_tags(case):
+    assert len(make(case)([], {"NN": 3}).of_tag) == 0
 
 
 @every_case

@@ -28,7 +28,7 @@ def test_its_tables_are_the_result_of_the_command(evaluation, calibrated_ner, en
 
 
 def test_its_units_are_those_of_the_table_in_groups(evaluation):
-    (one,) = evaluation.shown()
+    (one,) = evaluation.shown
     assert list(one.units) == ["entities", "tokens"]
     for name, unit in one.units.items():
         view, table = unit.view, unit.to_dict()

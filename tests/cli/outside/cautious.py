@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
 
-from spacy_calib.sources.softmax import SoftmaxSource
+from spacy_calib.sources.heads import SoftmaxSource
 
 
 class CautiousSource(SoftmaxSource):

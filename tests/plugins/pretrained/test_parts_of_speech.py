@@ -13,7 +13,7 @@ from spacy_calib.pairs.build import DenseScores
 from spacy_calib.plugins.pretrained import applying
 from spacy_calib.plugins.pretrained.card import find_card
 from spacy_calib.plugins.pretrained.parts_of_speech import PosSource
-from spacy_calib.sources.softmax import SoftmaxSource
+from spacy_calib.sources.heads import SoftmaxSource
 from tests.plugins.pretrained.test_french import NAME, untrained
 
 __all__ = ["untrained"]

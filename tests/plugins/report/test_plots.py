@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.optional import picture_bytes
-from spacy_calib.plugins.report.plot_data import HISTOGRAM_BINS, reliability_panel, share_interval
+from spacy_calib.plugins.report.plot_data import HISTOGRAM_BINS, Panel, reliability_panel, share_interval
 from spacy_calib.plugins.report.plots import (
     CALIBRATED_COLOR,
     RAW_COLOR,
-    compare_reliability,
     draw_panels,
     plot_coverage,
     plot_errors,
@@ -37,23 +37,26 @@ def plt():
 
 def test_labels_with_control_characters_and_dollars_are_drawn(plt):
     title = "PRP$ and $x_{$ \0 \x1b \ud800 <b>"
-    figures = [compare_reliability([panel(title)], title), plot_errors([{**ROW, "group": title}], title=title).figure]
+    figures = [compare([panel(title)], title), plot_errors([{**ROW, "group": title}], title=title).figure]
     for figure in figures:
         ET.fromstring(picture_bytes(figure, ".svg"))
         assert picture_bytes(figure, ".png", 20).startswith(b"\x89PNG")
 
 
 def test_a_picture_with_too_many_pixels_is_refused(plt):
-    figure = compare_reliability([panel("all")])
+    figure = compare([panel("all")])
     for dpi in (8000, 20000):
         with pytest.raises(CalibError, match="pixels is too large to draw; choose fewer tags, or SVG"):
             picture_bytes(figure, ".png", dpi)
     picture_bytes(figure, ".svg", 20000)
 
 
-def panel(title: str, n: int = 200, seed: int = 0) -> dict:
+def panel(title: str, n: int = 200, seed: int = 0) -> Panel:
     scores, hits = bernoulli(n, seed, power=2)
-    return {"title": title, "hits": hits, "raw": scores, "calibrated": scores**2}
+    return reliability_panel(scores, scores**2, hits, title)
+
+
+compare = partial(draw_panels, histograms=False)
 
 
 def test_points_stand_at_the_bins_of_the_scores(plt):
@@ -70,7 +73,7 @@ def test_points_stand_at_the_bins_of_the_scores(plt):
 
 
 def test_one_panel_for_each(plt):
-    figure = compare_reliability([panel("all"), panel("group 1", seed=1), panel("group 2", seed=2)], title="EWT")
+    figure = compare([panel("all"), panel("group 1", seed=1), panel("group 2", seed=2)], title="EWT")
     assert [ax.get_title() for ax in figure.axes] == ["all", "group 1", "group 2"]
     assert figure.get_suptitle() == "EWT"
     for ax in figure.axes:
@@ -81,8 +84,7 @@ def test_one_panel_for_each(plt):
 
 def test_a_panel_without_pairs_is_drawn_empty(plt):
     # A group without pairs has no error: nothing to draw, and no reason to fail.
-    empty = {"title": "group 5", "hits": np.zeros(0, bool), "raw": np.zeros(0), "calibrated": np.zeros(0)}
-    figure = compare_reliability([panel("all"), empty])
+    figure = compare([panel("all"), reliability_panel([], [], [], "group 5")])
     assert [ax.get_title() for ax in figure.axes] == ["all", "group 5"]
     for container in figure.axes[1].containers:
         assert len(container.lines[0].get_xdata()) == 0
@@ -91,7 +93,7 @@ def test_a_panel_without_pairs_is_drawn_empty(plt):
 def test_neither_a_histogram_of_nothing_nor_many_figures_warn(plt, recwarn):
     score_histogram(reliability_panel([], [], [], "none")).figure.canvas.draw()
     for seed in range(22):
-        compare_reliability([panel("all", n=20, seed=seed)])
+        compare([panel("all", n=20, seed=seed)])
     assert [str(one.message) for one in recwarn] == []
     assert plt.get_fignums() == []  # pyplot keeps every figure that it makes, and warns from the 21st on
 
@@ -99,7 +101,7 @@ def test_neither_a_histogram_of_nothing_nor_many_figures_warn(plt, recwarn):
 def test_the_backend_that_the_user_chose_stays(plt):
     plt.switch_backend("svg")
     try:
-        compare_reliability([panel("all", n=20)])
+        compare([panel("all", n=20)])
         assert plt.get_backend().lower() == "svg"
     finally:
         plt.switch_backend("agg")
@@ -109,11 +111,11 @@ def test_the_backend_that_the_user_chose_stays(plt):
 def test_without_matplotlib_the_error_names_the_extra(hide_package):
     hide_package("matplotlib")
     with pytest.raises(CalibError, match=r'\[C061\] Plots need matplotlib, .* `pip install "spacy-calib\[plots\]"`'):
-        compare_reliability([panel("all")])
+        compare([panel("all")])
 
 
 def test_curves_differ_in_colour_marker_and_line(plt):
-    figure = compare_reliability([panel("all")])
+    figure = compare([panel("all")])
     raw, calibrated = (container.lines[0] for container in figure.axes[0].containers)
     assert (raw.get_color(), calibrated.get_color()) == (RAW_COLOR, CALIBRATED_COLOR)
     assert raw.get_marker() != calibrated.get_marker()

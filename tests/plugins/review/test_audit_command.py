@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from spacy.tokens import Doc, Span
 
+from spacy_calib.annotations import Kind
 from spacy_calib.plugins.review.audit_command import audit, reads_low_scores
 from tests.cli.conftest import calib, docs_in, entity_docs, json_of, ok, refuses, save_docs
 from tests.plugins.kinds import KINDS, fit, make
@@ -87,10 +88,10 @@ def test_wrong_categories_and_arcs_are_found(kind, tmp_path):
         assert {"head", "suggested_head"} <= found["ranked"][0].keys()
 
 
-@pytest.mark.parametrize("flag", [None, "overlapping", "arcs", "any_label", "spans"])
+@pytest.mark.parametrize("flag", [None, "overlapping", "of_arcs", "any_label", "spans"])
 def test_scores_below_the_threshold_are_looked_at_where_one_label_of_several_is_right(flag):
-    flags = {name: name == flag for name in ("overlapping", "arcs", "any_label")}
-    assert reads_low_scores(SimpleNamespace(**flags), ["PER"] if flag == "spans" else []) is (flag is None)
+    kind = Kind(**({} if flag in (None, "spans") else {flag: True}))
+    assert reads_low_scores(SimpleNamespace(kind=kind), ["PER"] if flag == "spans" else []) is (flag is None)
 
 
 def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):

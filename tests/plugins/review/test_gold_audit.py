@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.pipe.scorer import corpus_of
-from spacy_calib.plugins.review.cross_scoring import score_out_of_fold
-from spacy_calib.plugins.review.gold_audit import audit_gold
+from spacy_calib.plugins.review.gold_audit import audit_gold, score_out_of_fold
 from tests.made import GIVEN_LABELS, doc_scored, reads_given_scores, with_gold_tags
 
 

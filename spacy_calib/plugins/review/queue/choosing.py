@@ -25,11 +25,11 @@ NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 class QueuePlan:
     """Settings of a queue.
 
-    kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. min_words (int): Minimum of
-    words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are below it (False).
-    repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum of units, of units of one document.
-    is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
-    labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones, with `sample_entities`.
+    kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. min_words (int):
+    Minimum of words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are
+    below it (False). repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum of units, of units of
+    one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of
+    texts that are labelled already. is_sample (bool): Sample n of all entities, or all accepted ones.
     """
 
     kind: str
@@ -55,8 +55,9 @@ class QueuePlan:
 class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (Floats): Raw scores, which order units with equal priorities, the smallest first. keys (Digests):
-    From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED, BELOW or SHORT.
+    documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (Floats):
+    Raw scores, which order units with equal priorities, the smallest first. keys (Digests): From `unit_keys`, equal for equal
+    texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED, BELOW or SHORT.
     """
 
     documents: Ints
@@ -199,8 +200,8 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
 def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
     """Sample entities with equal probability, from as many documents as possible.
 
-    Randomized systematic sampling (Hartley and Rao 1962): documents and the entities of each in random order, of which every
-    (m / n)th is taken from a random start. So a document is sampled with a probability proportional to its entities, with one of
+    Randomized systematic sampling (Hartley and Rao 1962): documents and the entities of each in random order, of which every (m
+    / n)th is taken from a random start. So a document is sampled with a probability proportional to its entities, with one of
     them; with more than m / n it gives several, as some must if n exceeds the number of documents. Draws with replacement are
     independent; these vary a little less.
 

@@ -21,8 +21,8 @@ from .tasks import Task
 
 _DIGITS = 6
 _COLUMNS = (
-    "rank", "score", "raw", "priority", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "start", "end", "words",
-    "expected_errors", "origin", "text",
+    "rank", "score", "raw", "priority", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "start",
+    "end", "words", "expected_errors", "origin", "text",
 )  # fmt: skip
 # Fields of audited gold labels; only arcs have the last two.
 _AUDIT_COLUMNS = ("kind", "suggestion", "suggestion_score", "suggested_text", "head", "suggested_head")
@@ -127,8 +127,8 @@ def _meta(task: Task) -> dict[str, Any]:
     A "meta" of the origin is merged into them, or left under its key if both have a field of one name.
     """
     ours: dict[str, Any] = {
-        **QUEUE_MARK, "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence,
-        "unit": task.unit, "drawn": task.sampling,
+        **QUEUE_MARK, "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc,
+        "sentence": task.sentence, "unit": task.unit, "drawn": task.sampling,
     }  # fmt: skip
     spans = [f"{span.start} {span.end} {span.label}" for span in task.spans]
     if spans and (task.asks_each_span or task.unit in _PARTIAL_UNITS):

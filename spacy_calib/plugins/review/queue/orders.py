@@ -20,8 +20,8 @@ DOUBTS = ("calibrated", "raw", "margin")
 class Order(NamedTuple):
     """How units are ordered.
 
-    value (str): Value of each token: one of DOUBTS. aggregation (str): How these make the priority of a unit: "whole" (1 - P(all
-    labels right)), "max", or "random".
+    value (str): Value of each token: one of DOUBTS. aggregation (str): How these make the priority of a unit: "whole" (1 -
+    P(all labels right)), "max", or "random".
     """
 
     value: str
@@ -45,7 +45,7 @@ def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: F
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.aggregation == "random":
-        return random_order(len(units.firsts), seed)
+        return np.random.default_rng(seed).permutation(n := len(units.firsts)) / max(1, n)
     return units.maxima(values)
 
 
@@ -73,8 +73,3 @@ def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
         np.maximum.at(best, corpus.rows[is_rival], corpus.tag_calibrated[is_rival])
         values = best - corpus.calibrated
     return np.where(corpus.is_counted, values, np.nan)
-
-
-def random_order(n: int, seed: int) -> Floats:
-    """Return a random number in [0, 1) for each of n units, (n,)."""
-    return np.random.default_rng(seed).permutation(n) / max(1, n)

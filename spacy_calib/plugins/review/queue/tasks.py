@@ -47,7 +47,7 @@ class Task:
     audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
     "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
     (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one. place (tuple):
-    First character in the Doc, and the one after the last. sample (dict | None): What `gold.sampled_answers` reads of a question.
+    First character in the Doc, and the one after the last. sample (dict | None): For `gold.sampled_answers`.
     """
 
     text: str
@@ -109,8 +109,8 @@ def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_n
         focus=focus,
         doc=doc,
         sentence=None if whole else int(corpus.sentences[unit_first] - corpus.sentences[offset]),
-        start=None if corpus.row_unit == DOCUMENT else unit_first - offset,
-        end=None if corpus.row_unit == DOCUMENT else unit_last - offset,
+        start=None if corpus.of_documents else unit_first - offset,
+        end=None if corpus.of_documents else unit_last - offset,
         words=int(corpus.lengths[unit_first:unit_last].sum()),
         origin=corpus.origin(doc),
         rank=index + 1,
@@ -211,8 +211,8 @@ def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> 
     names = sorted(scores, key=lambda name: -scores[name])
     tag = label
     return {
-        "token": None if corpus.row_unit == DOCUMENT else token - first,
-        "word": None if corpus.row_unit == DOCUMENT else str(corpus.words[token]),
+        "token": None if corpus.of_documents else token - first,
+        "word": None if corpus.of_documents else str(corpus.words[token]),
         "label": label,
         "tag": tag,
         "probability": scores[tag],

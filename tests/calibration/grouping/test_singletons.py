@@ -1,4 +1,4 @@
-"""Groups that the user names."""
+"""Labels that stand alone before the groups."""
 
 from __future__ import annotations
 
@@ -7,28 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.fixed import make_one_vs_rest_grouping, make_shared_grouping
-from spacy_calib.calibration.grouping.named import make_mapping_grouping, mapped_groups
 from spacy_calib.calibration.grouping.tag_frequency import group_with_singletons, make_tag_frequency_grouping
-from spacy_calib.errors import CalibError
-
-LABELS = ["DET", "NOUN", "VERB", "X", "ADJ"]
-MAPPING = {"VERB": "content", "DET": "function", "NOUN": "content", "INTJ": "never seen", "ADJ": "content"}
-
-
-def test_groups_are_ordered_by_their_first_tag_in_the_mapping():
-    groups = mapped_groups(LABELS, {"NOUN": 7, "DET": 3, "INTJ": 1}, MAPPING)
-    # INTJ is no label of the model: its group has no tag and is left out. X is not in the mapping: no group.
-    assert groups.names == ("content", "function")
-    assert groups.of_tag.tolist() == [1, 0, 0, -1, 0]
-    assert groups.sizes == [3, 1]
-    assert groups.counts.tolist() == [3, 7, 0, 0, 0]
-
-
-@pytest.mark.parametrize("mapping", [{}, {"INTJ": "g"}])
-def test_a_mapping_without_any_label_is_refused(mapping):
-    with pytest.raises(CalibError, match=r"\[C001\] mapping must be a mapping from labels such as \['DET', 'NOUN', 'VERB'\]"):
-        mapped_groups(LABELS, {}, mapping)
-
 
 TFG = make_tag_frequency_grouping(2)
 
@@ -76,12 +55,6 @@ def test_only_lonely_labels():
     groups = group_with_singletons(make_one_vs_rest_grouping(), ["O"], {"O": 5}, ("O",))
     assert groups.of_tag.tolist() == [0]
     assert groups.names[0] == "O"
-
-
-def test_a_label_without_a_group_keeps_none():
-    groups = group_with_singletons(make_mapping_grouping({"PER": "who"}), ["O", "PER", "LOC"], {}, ("O",))
-    assert groups.names == ("O", "who")
-    assert groups.of_tag.tolist() == [0, 1, -1]
 
 
 def test_several_lonely_labels_keep_the_order_in_which_they_are_given():

@@ -1,7 +1,8 @@
-"""Heads: every kind that can be read, and what the lemmatizer's edit trees become."""
+"""Heads: every kind that can be read, and what the lemmatizer's edit trees become, and half precision, of which a fit warns."""
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,10 +14,10 @@ from spacy.training import Example
 from spacy_calib.annotations import get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
-from spacy_calib.sources.softmax import SoftmaxSource
+from spacy_calib.sources.heads import SoftmaxSource, half_precision_components, has_half_precision
 from spacy_calib.sources.source import to_numpy
 from spacy_calib.types import Marginals
-from tests.conftest import examples_for, fit_calib
+from tests.conftest import examples_for, fit_calib, run_other_pipes
 from tests.sources.ner import TOK2VEC
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -196,3 +197,44 @@ def test_sparse_scores_at():
     assert sparse.scores_at(np.array([0, 2, 1]), np.array([3, 0, 0])).tolist() == [0.25, 0.75, 0.0]
     assert sparse.marginals_above(0.5).names == ["a", "c"]
     assert DenseScores(np.array([[0.5, 0.5]])).scores_at(np.array([0]), np.array([1])).tolist() == [0.5]
+
+
+MIXED = SimpleNamespace(_mixed_precision=True, _model=None)
+
+
+def test_float16_weights_of_a_head(nlp):
+    assert half_precision_components(nlp, "tagger") == []
+    head = nlp.get_pipe("tagger").model.get_ref("output_layer")
+    head.set_param("W", head.get_param("W").astype(np.float16))
+    assert half_precision_components(nlp, "tagger") == ["tagger"]
+    assert half_precision_components(nlp, "morphologizer") == []
+    assert half_precision_components(nlp, "") == []
+
+
+def test_a_component_that_is_listened_to(nlp):
+    nlp.get_pipe("tok2vec").model.shims.append(MIXED)
+    assert half_precision_components(nlp, "tagger") == ["tok2vec"]
+    nlp.get_pipe("tok2vec").listener_map["tagger"] = []
+    nlp.get_pipe("tok2vec").listener_map.pop("tagger")
+    assert half_precision_components(nlp, "tagger") == []
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_weights_of_torch(dtype):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from thinc.api import PyTorchWrapper
+
+    module = torch.nn.Linear(2, 2).to(getattr(torch, dtype))
+    assert has_half_precision(PyTorchWrapper(module)) == (dtype != "float32")
+
+
+def test_a_fit_warns_once(nlp):
+    nlp.get_pipe("tok2vec").model.shims.append(MIXED)
+    calib = nlp.add_pipe("calib", after="tagger")
+    examples = run_other_pipes(nlp, examples_for(nlp, 60, seed=2))
+    with pytest.warns(UserWarning, match=r"CW24.* 'calib' was fitted to scores of 'tok2vec', computed at half precision"):
+        calib.fit(examples)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")  # old catalogue warns of its own
+        calib.fit(examples)
+    assert not [warning for warning in warned if "CW24" in str(warning.message)]

@@ -1,26 +1,32 @@
-"""Softmax heads over token vectors: tagger, morphologizer, trainable_lemmatizer, senter.
+"""What runs the models of spaCy's components: the source of softmax heads, and the scores of states of parsers and recognizers.
 
-The head is run again on the Docs. With a listener it reads what the shared embedding component already wrote on the Doc, so that this
-costs next to nothing; a component with its own tok2vec runs it once more.
+Softmax heads (tagger, morphologizer, trainable_lemmatizer, senter) are run again on the Docs. With a listener a head reads what
+the shared embedding component already wrote on the Doc, which costs next to nothing; with its own tok2vec it runs that, too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.ml.parser_model import precompute_hiddens
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
 from spacy.pipeline.multitask import MultitaskObjective
 from spacy.strings import StringStore
 from spacy.tokens import Doc
+from thinc.api import CupyOps, set_dropout_rate
 
 from ..annotations import ANNOTATIONS, Annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
+from ..spacy_private import has_mixed_precision, torch_module
 from ..types import Marginals
 from .source import ComponentSource, missing_input, to_numpy
 
@@ -135,3 +141,80 @@ def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
     for doc in docs:
         counts.update(trees.add(token.text, token.lemma_) for token in doc if token.lemma)
     return Counter({tree_names.get(tree, f"{tree}:?"): n for tree, n in counts.items()})
+
+
+class StepScorer:
+    """spaCy's step model for a batch of Docs, called with state features; nothing else depends on how spaCy encodes states.
+
+    pipe (Any): A parser or recognizer. step_model (ParserStepModel): Its model for the batch. unseen_score (float | None):
+    Score of the classes not seen in training; None for the lowest of each state.
+    """
+
+    def __init__(self, pipe: Any, step_model: Any, docs: Sequence[Doc], unseen_score: float | None):
+        self._docs, self._component, self._unseen_score = docs, pipe.name, unseen_score
+        self.step_model, self._unseen_classes = step_model, sorted(pipe.model.attrs["unseen_classes"])
+        state2vec = step_model.state2vec
+        if state2vec.get_dim("nP") == 1:
+            # With one maxout piece spaCy's greedy parser leaves out the ReLU of its step model.
+            state2vec = precompute_hiddens(len(docs), step_model.tokvecs, pipe.model.get_ref("lower"), activation="maxout")
+        if isinstance(state2vec.ops, CupyOps):
+            # On a GPU it would only compute the mask for a backward pass, and send data there at each step.
+            state2vec.ops = state2vec.numpy_ops
+        self._state2vec, self.width = state2vec, state2vec.get_dim("nF")
+
+    def __call__(self, features: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the scores of all classes, shape (n_states, n_classes). RAISES C024: NaN or infinite scores.
+
+        features: Token of each state feature, -1 for none, shape (n_states, width).
+        """
+        vectors, vec2scores = self._state2vec.predict(features), self.step_model.vec2scores
+        scores = np.ascontiguousarray(vectors if vec2scores is None else vec2scores.predict(vectors))
+        if not np.isfinite(scores.sum()):
+            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            if len(rows):
+                ends = np.cumsum([len(doc) for doc in self._docs])
+                doc = self._docs[int(np.searchsorted(ends, features[rows[0]].max(), side="right"))]
+                raise calib_error("C024", component=self._component, text=doc.text[:40])
+        if len(self._unseen_classes):
+            lowest = scores.min(axis=1, keepdims=True) if self._unseen_score is None else self._unseen_score
+            scores[:, self._unseen_classes] = lowest
+        return scores
+
+
+@contextmanager
+def step_scorer(
+    pipe: Any, docs: Sequence[Doc], widths: Sequence[int], code: str, unseen_score: float | None = None
+) -> Iterator[StepScorer]:
+    """Run a parser or recognizer on non-empty Docs; give the scorer of their states. RAISES `code`: of other widths."""
+    set_dropout_rate(pipe.model, 0.0)
+    step_model = pipe.model.predict(docs)
+    try:
+        scorer = StepScorer(pipe, step_model, docs, unseen_score)
+        if scorer.width not in widths:
+            raise calib_error(code, component=pipe.name, given=scorer.width, wanted=" or ".join(map(str, widths)))
+        yield scorer
+    finally:
+        step_model.clear_memory()
+
+
+def half_precision_components(nlp: Language, component: str) -> list[str]:
+    """Return which of a component and those that it listens to have a half-precision model. component (str): "" for none."""
+    pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
+    candidates = [
+        (name, pipe) for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())
+    ]
+    return [name for name, pipe in candidates if has_half_precision(pipe.model)]
+
+
+def has_half_precision(model: Any) -> bool:
+    """Return whether a layer of thinc or torch has 16-bit weights, or uses torch's mixed precision (on a GPU only)."""
+    for node in getattr(model, "walk", tuple)():
+        arrays = [node.get_param(name) for name in node.param_names if node.has_param(name)]
+        if any(array.dtype.kind == "f" and array.dtype.itemsize < 4 for array in arrays):
+            return True
+        for shim in node.shims:
+            weights: Iterable[Any] = getattr(torch_module(shim), "parameters", tuple)()
+            is_half = any(weight.is_floating_point() and weight.element_size() < 4 for weight in weights)
+            if is_half or has_mixed_precision(shim):
+                return True
+    return False
