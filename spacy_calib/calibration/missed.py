@@ -13,7 +13,7 @@ from ..pairs.scored_corpus import ScoredCorpus
 from ..types import Ints
 from .cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, key_probability
 from .recall_threshold import effective_size, find_recall_threshold
-from .thresholds import prediction_interval
+from .thresholds import prediction_interval, round_down
 
 Bools = NDArray[np.bool_]
 # The type index of an unknown label.
@@ -141,7 +141,7 @@ class EntityTokens:
         values = {}
         for key in self.keys(per):
             in_gold = self.in_gold(key, per)
-            probability = key_probability(key, per, self.scores, self.types)[in_gold]
+            probability = round_down(key_probability(key, per, self.scores, self.types)[in_gold])
             values[key] = find_recall_threshold(probability, self.documents[in_gold], recall, confidence).cutoff
         return RecallCutoffs(recall, confidence, per, values)
 

@@ -178,6 +178,16 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
     return float(new.ppf(tail) / n_new), float(new.ppf(1 - tail) / n_new)
 
 
+def round_down(scores: Floats) -> Floats:
+    """Return scores rounded down so that three digits of the smaller of p and 1 - p are left: 0.8537 -> 0.853, 0.994178 -> 0.99417.
+
+    A saved cut-off is one of these, not the score of one text. None comes out above its score.
+    """
+    doubt = np.maximum(np.minimum(scores, 1 - scores), 1e-9)
+    scale = 10.0 ** (2 - np.floor(np.log10(doubt)))
+    return np.minimum(np.floor(scores * scale + 1e-6) / scale, scores)
+
+
 def find_thresholds(
     scores: Floats,
     hits: NDArray[np.bool_],
@@ -186,11 +196,12 @@ def find_thresholds(
     precision: Mapping[str, float],
     confidence: float,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key; the confidence holds for each by itself. precision (Mapping): By key; others get none.
+    """Find one threshold per key, among scores rounded down; the confidence holds for each by itself.
 
+    precision (Mapping): By key; others get none.
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
     """
-    key_array = np.array(keys, dtype=object)
+    scores, key_array = round_down(scores), np.array(keys, dtype=object)
     return {
         key: find_threshold(scores[index], hits[index], documents[index], precision[key], confidence)
         for key in dict.fromkeys(keys)

@@ -86,6 +86,28 @@ def assign(scores: Floats, edges: Floats) -> Ints:
     return np.searchsorted(edges, scores, side="right")
 
 
+def between(first: Floats, last: Floats) -> Floats:
+    """Return a number x of few binary digits from each interval, first < x <= last; `last` itself where no double is left.
+
+    What a fit saves lies between scores, not on one: somebody who guesses a text finds none of its scores there.
+    """
+    digits = 1 - np.frexp(last - first)[1]  # the least for which a multiple of 2 ** -digits must lie in the interval
+    numbers = np.ldexp(np.floor(np.ldexp(last, digits)), -digits)
+    return np.where((first < numbers) & (numbers <= last), numbers, last)
+
+
+def edges_between(edges: Floats, scores: Floats) -> Floats:
+    """Return the edges of a binner, moved between the scores around them: no score changes its bin. Above all scores: infinite."""
+    distinct = np.unique(scores)
+    at = np.searchsorted(distinct, edges)
+    is_finite = at < len(distinct)
+    below, above = np.append(0.0, distinct)[at[is_finite]], distinct[at[is_finite]]
+    quarter, moved = (above - below) / 4, np.full(len(edges), np.inf)
+    numbers = between(below + quarter, above - quarter)
+    moved[is_finite] = np.where(below < numbers, numbers, above)
+    return moved
+
+
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
     """Return count, mean score and share of hits of every non-empty bin. edges (Floats): From a binner."""
     bins = assign(scores, edges)

@@ -18,6 +18,7 @@ from spacy_calib.calibration.thresholds import (
     find_threshold,
     find_thresholds,
     prediction_interval,
+    round_down,
 )
 from spacy_calib.errors import CalibError
 from tests import strategies
@@ -57,6 +58,19 @@ def test_chance_rises_with_fewer_spans():
 
 
 # The cut-off
+
+
+def test_scores_are_rounded_down_to_three_digits_of_the_doubt_by_hand():
+    scores = [0, 0.0123456, 0.1, 0.3, 0.4999, 0.5, 0.8537, 0.9, 0.90014, 0.994178, 1]
+    assert round_down(np.array(scores)).tolist() == [0, 0.0123, 0.1, 0.3, 0.499, 0.5, 0.853, 0.9, 0.9001, 0.99417, 1]
+
+
+@given(strategies.score_arrays(max_size=40))
+def test_rounding_down_keeps_the_order_and_never_goes_up(scores):
+    rounded = round_down(np.sort(scores))
+    assert (np.diff(rounded) >= 0).all()
+    assert (rounded <= np.sort(scores)).all()
+    assert (np.sort(scores) - rounded <= np.maximum(np.minimum(scores, 1 - scores)[np.argsort(scores)] / 99, 1e-9)).all()
 
 
 @pytest.mark.parametrize(("n", "found"), [(60, False), (99, True)])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import string
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
 from scipy.optimize import lsq_linear
+from spacy.language import Language
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -174,9 +176,8 @@ class Attacker:
         return -lsq_linear(matrix / scale[:, None], left / scale, (0.0, 1.0)).x
 
 
-@pytest.mark.parametrize("n_words", [4, 200])
-@pytest.mark.parametrize("component", ["tagger", "ner"])
-def test_no_name_in_a_frame_is_found_by_a_guess(component, n_words, model, ner_model, tmp_path):
+def framed_gold(folder: Path, component: str, n_words: int) -> tuple[Path, list[Doc], list[Doc], list[int]]:
+    """A file of gold with 20 names in the frame; its other Docs; a Doc for each candidate; which of them are in the file."""
     vocab = Vocab()
     candidates = [frame_doc(vocab, name, n_words) for name in candidate_names()]
     secrets = np.random.default_rng(9).permutation(N_CANDIDATES)[:N_SECRETS].tolist()
@@ -184,7 +185,57 @@ def test_no_name_in_a_frame_is_found_by_a_guess(component, n_words, model, ner_m
     known = list({doc.text: doc for doc in (made_up if component == "tagger" else entity_docs(100, 5, vocab))}.values())
     docs = [*known, *(candidates[i] for i in secrets)]
     order = np.random.default_rng(1).permutation(len(docs))
-    gold = save_docs(tmp_path / "gold.spacy", [docs[i] for i in order])
+    return save_docs(folder / "gold.spacy", [docs[i] for i in order]), known, candidates, secrets
+
+
+def numbers_in(value: object) -> Iterator[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from numbers_in(part)
+    elif isinstance(value, (float, np.ndarray)):
+        yield from np.asarray(value, dtype=float).ravel() if np.asarray(value).dtype.kind == "f" else ()
+
+
+def scores_of(nlp: Language, docs: list[Doc]) -> np.ndarray:
+    """All scores of these texts, of tags and of entities."""
+    pipe = next(pipe for name, pipe in nlp.components if name.startswith("calib"))
+    predicted = nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in docs)
+    examples = [Example(one, doc) for one, doc in zip(predicted, docs, strict=True)]
+    corpus = scored_corpus(examples, pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
+    scores = np.concatenate([corpus.tag_raw, corpus.spans.raw, corpus.spans.calibrated])
+    return np.unique(scores[(scores > 1e-9) & (scores < 1 - 1e-9)])
+
+
+@pytest.mark.parametrize(
+    ("component", "options"),
+    [
+        ("tagger", ["-m", "isotonic", "--groups", "5", "--always"]),
+        ("tagger", ["-m", "histogram", "--groups", "5", "--always"]),
+        ("ner", ["-m", "scaling-binning", "--always"]),
+        ("ner", []),
+    ],
+)
+def test_no_saved_number_is_the_score_of_a_text(component, options, model, ner_model, tmp_path):
+    """Points of an isotonic map and edges of bins were: of 20 names 16 were among the 40 nearest of 1,200 guesses, now at most 4."""
+    gold, known, candidates, secrets = framed_gold(tmp_path, component, 4)
+    path = tmp_path / "fitted"
+    ok(calib("fit", model if component == "tagger" else ner_model, gold, path, "-C", component, *options, "--silent"))
+    if not options:
+        ok(calib("threshold", path, gold, "-C", "calib_ent", "-p", ".6", "-r", ".8", "-a", tmp_path / "cut", "--silent"))
+        path = tmp_path / "cut"
+    nlp = spacy.load(path)
+    pipe = next(pipe for name, pipe in nlp.components if name.startswith("calib"))
+    saved = np.array([x for x in numbers_in(pipe._state()) if 0 < x < 1])
+    assert len(saved)
+    assert not (np.abs(saved[:, None] - scores_of(nlp, [*known, *(candidates[i] for i in secrets)])) < 1e-12).any()
+
+
+@pytest.mark.parametrize("n_words", [4, 200])
+@pytest.mark.parametrize("component", ["tagger", "ner"])
+def test_no_name_in_a_frame_is_found_by_a_guess(component, n_words, model, ner_model, tmp_path):
+    gold, known, candidates, secrets = framed_gold(tmp_path, component, n_words)
     ok(calib("fit", model if component == "tagger" else ner_model, gold, tmp_path / "fitted", "-C", component, "--silent"))
     attacker, noise = Attacker(tmp_path / "fitted", known, candidates), np.random.default_rng(0).random(N_CANDIDATES)
     for attack in (attacker.by_histogram, lambda: attacker.by_sums(False), lambda: attacker.by_sums(True)):

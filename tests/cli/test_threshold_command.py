@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.training import Corpus
 from spacy.vocab import Vocab
 
-from spacy_calib.calibration.thresholds import find_threshold
+from spacy_calib.calibration.thresholds import find_threshold, round_down
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import annotated, calib, entity_docs, files_of, ok, refuses, save_docs
 
@@ -56,7 +56,7 @@ def test_one_cut_off_for_all(calibrated_ner, entity_test, tmp_path):
         "pipe": "calib_ent", "event": "exact", "precision": 0.8, "confidence": 0.95, "per": "all",
     }  # fmt: skip
     pipe, _, found = judged(calibrated_ner, entity_test)
-    expected = find_threshold(found.calibrated, found.pairs.hits, found.documents, 0.8, 0.95)
+    expected = find_threshold(round_down(found.calibrated), found.pairs.hits, found.documents, 0.8, 0.95)
     (row,) = result["rows"]
     assert row["key"] == "all"
     assert expected.cutoff is not None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import calib_error
-from ...pairs.bins import assign, make_binner
+from ...pairs.bins import assign, edges_between, make_binner
 from ...schema import floats, lengths, record
 from ...types import Floats
 from .isotonic import IsotonicRegression
@@ -56,7 +56,7 @@ class HistogramBinning(Recalibrator):
         return {"n_bins": self.n_bins, "bin_size": self.bin_size}
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        self.edges_ = make_binner(self.n_bins, self.bin_size)(scores, weights)
+        self.edges_ = edges_between(make_binner(self.n_bins, self.bin_size)(scores, weights), scores)
         bins = assign(scores, self.edges_)
         mass = np.ones(len(scores)) if weights is None else weights
         counts = np.bincount(bins, weights=mass, minlength=len(self.edges_) + 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...pairs.bins import collapse
+from ...pairs.bins import between, collapse
 from ...schema import floats, lengths, record
 from ...types import Floats
 from .recalibrator import Recalibrator
@@ -28,8 +28,18 @@ def _one_value_per_point(fields: dict[str, Any]) -> str:
     return lengths({"y_": len(fields["x_"])}, fields) if len(fields["x_"]) else "there are no points"
 
 
+def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
+    """Return two numbers between the scores below and above each step, in the outer quarters; the scores if no doubles are left."""
+    gap = above - below
+    lower, upper = between(below, below + gap / 4), between(above - gap / 4, above - gap / 32)
+    is_free = (below < lower) & (lower < upper) & (upper < above)
+    return np.where(is_free, lower, below), np.where(is_free, upper, above)
+
+
 class IsotonicRegression(Recalibrator):
-    """Isotonic regression (Zadrozny and Elkan 2002): a piecewise linear map through points, constant beyond them.
+    """Isotonic regression (Zadrozny and Elkan 2002): level stretches, with a slope in the gap of scores between two of them.
+
+    At the scores of the fit it is scikit-learn's; a slope begins and ends inside its gap, so that no score is saved.
 
     x_ (Floats): Scores of the points, ascending. y_ (Floats): Their probabilities, never falling.
     """
@@ -49,10 +59,10 @@ class IsotonicRegression(Recalibrator):
 
         x, mass, hit_mass = sum_by_score(scores, hits, weights)
         y = np.clip(isotonic_regression(hit_mass / mass, sample_weight=mass), 0.0, 1.0)
-        # Of a stretch of equal values only the two ends matter.
-        keep = np.ones(len(y), dtype=bool)
-        keep[1:-1] = (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])
-        self.x_, self.y_ = x[keep], y[keep]
+        ends = np.flatnonzero(y[1:] != y[:-1])
+        lower, upper = _ends_of_slopes(x[ends], x[ends + 1])
+        self.x_ = np.stack([lower, upper], axis=1).ravel() if len(ends) else np.array([0.5])
+        self.y_ = np.stack([y[ends], y[ends + 1]], axis=1).ravel() if len(ends) else y[:1]
 
     def _predict(self, scores: Floats) -> Floats:
         probabilities = np.interp(scores, self.x_, self.y_)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression as SklearnIsotonic
 from sklearn.isotonic import isotonic_regression as sklearn_pava
@@ -41,27 +41,43 @@ def exact_values(scores, hits, weights=None) -> dict[float, Fraction]:
 
 
 def assert_equals_sklearn(scores, hits, weights=None):
+    """At the scores; in a gap between two scores the map lies between its values at both, as scikit-learn's does."""
     reference = SklearnIsotonic(out_of_bounds="clip", y_min=0, y_max=1).fit(scores, hits, weights)
     made = IsotonicRegression().fit(scores, hits, weights)
-    where = np.concatenate([scores, GRID, (scores[1:] + scores[:-1]) / 2])
-    np.testing.assert_allclose(made.predict(where), reference.predict(where), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(made.predict(scores), reference.predict(scores), rtol=0, atol=1e-9)
+    distinct = np.unique(scores)
+    at = np.clip(np.searchsorted(distinct, GRID), 1, len(distinct) - 1) if len(distinct) > 1 else np.zeros(len(GRID), dtype=int)
+    lowest, highest = reference.predict(distinct[at - 1]), reference.predict(distinct[at])
+    inside = (distinct[0] <= GRID) & (distinct[-1] >= GRID)
+    assert ((lowest - 1e-9 <= made.predict(GRID)) & (made.predict(GRID) <= highest + 1e-9))[inside].all()
 
 
 def test_worked_by_hand():
     # 0.1: miss. 0.2 (twice): one of two hits. 0.3: miss, pooled with 0.2: 1 of 3. 0.6: hit.
     made = IsotonicRegression().fit([0.3, 0.2, 0.6, 0.1, 0.2], [0, 1, 1, 0, 0])
     np.testing.assert_allclose(made.predict([0.1, 0.2, 0.3, 0.6]), [0, 1 / 3, 1 / 3, 1])
-    # Between the points a straight line: half way between 0.1 and 0.2, and a third of the way from 0.3 to 0.6.
-    np.testing.assert_allclose(made.predict([0.15, 0.25, 0.4]), [1 / 6, 1 / 3, 1 / 3 + 2 / 9])
+    # Slopes lie between the outer quarters of a gap: from a multiple of 1/64 in (.1, .125] to one in (.175, .2), and from one of
+    # 1/16 in (.3, .375] to one in (.525, .6).
+    np.testing.assert_allclose(made.x_, [8 / 64, 12 / 64, 6 / 16, 9 / 16])
+    np.testing.assert_allclose(made.predict([10 / 64, 0.25, 7.5 / 16]), [1 / 6, 1 / 3, 2 / 3])
     # Flat beyond them.
     np.testing.assert_allclose(made.predict([0.0, 0.05, 0.7, 1.0]), [0, 0, 1, 1])
 
 
-def test_level_stretches_keep_their_ends_only():
+def test_level_stretches_have_no_points_inside():
     # Ten scores in turn miss and hit, pooled: all at 1/2 but the first (0) and the last (1).
     made = IsotonicRegression().fit(np.arange(1, 11) / 10, np.arange(10) % 2)
-    np.testing.assert_allclose(made.x_, [0.1, 0.2, 0.9, 1.0])
+    np.testing.assert_allclose(made.x_, [8 / 64, 12 / 64, 59 / 64, 63 / 64])
     np.testing.assert_allclose(made.y_, [0, 0.5, 0.5, 1])
+
+
+@given(scored_hits())
+def test_no_point_is_a_score_where_there_are_numbers_between_the_scores(pair):
+    scores, hits = pair
+    distinct = np.unique(scores + 0.0)
+    assume(len(distinct) == 1 or np.diff(distinct).min() > 2**-40)
+    made = IsotonicRegression().fit(scores, hits)
+    assert len(made.x_) == 1 or not np.isin(made.x_, distinct).any()
 
 
 def test_one_pair_and_hits_all_alike_give_a_constant():
