@@ -179,7 +179,7 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 
 
 def round_down(scores: Floats) -> Floats:
-    """Return scores rounded down so that three digits of the smaller of p and 1 - p are left: 0.8537 -> 0.853, 0.994178 -> 0.99417.
+    """Return scores rounded down so that three digits of the smaller of p and 1 - p stay: 0.8537 -> 0.853, 0.994178 -> 0.99417.
 
     A saved cut-off is one of these, not the score of one text. None comes out above its score.
     """
