@@ -1,4 +1,4 @@
-"""The text that an index of packages shows: README.md with whole addresses in its links. The address is in spacy_calib/about.py, all other metadata in setup.cfg."""
+"""The text that an index of packages shows: README.md with whole addresses in its links. All other metadata is in setup.cfg."""
 
 import re
 import runpy
@@ -11,7 +11,7 @@ _LEFT = re.compile(r'\]\((?!https?:)[^)]*\)|^\[[^\]]+\]: *(?!https?:)\S+|\b(?:sr
 
 
 def text_for_index(readme: str, address: str, tag: str, placeholder: bool) -> str:
-    """Replace relative links by addresses of files at the tag; by their words, and pictures by nothing, where the address is a placeholder.
+    """Replace relative links by addresses at the tag; if the address is a placeholder, by their words, and pictures by nothing.
 
     RAISES SystemExit: A relative link is left, in a form that is not read here.
     """

@@ -179,7 +179,7 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 
 
 def round_down(scores: Floats) -> Floats:
-    """Return scores rounded down so that three digits of the smaller of p and 1 - p stay: 0.8537 -> 0.853, 0.994178 -> 0.99417.
+    """Round scores down, to three digits of the smaller of p and 1 - p: 0.8537 -> 0.853, 0.994178 -> 0.99417.
 
     A saved cut-off is one of these, not the score of one text. None comes out above its score.
     """
@@ -196,9 +196,9 @@ def find_thresholds(
     precision: Mapping[str, float],
     confidence: float,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key, among scores rounded down; the confidence holds for each by itself.
+    """Find one threshold per key, among rounded scores; the confidence holds for each by itself.
 
-    precision (Mapping): By key; others get none.
+    precision (Mapping): By key; other keys have no cut-off.
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
     """
     scores, key_array = round_down(scores), np.array(keys, dtype=object)

@@ -142,9 +142,8 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     print_facts(facts)
     for group in description["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        msg.text(
-            f"Group {group['group']} ({len(tags):,} {info.kind.label_words[len(tags) != 1]}): {_first(tags, everything, ' · ')}"
-        )
+        word = info.kind.label_words[len(tags) != 1]
+        msg.text(f"Group {group['group']} ({len(tags):,} {word}): {_first(tags, everything, ' · ')}")
     show_conventions(info.conventions)
     if info.selection:
         show_selection(info.selection)

@@ -212,6 +212,23 @@ def register(attr: str = DEFAULT_ATTR) -> None:
             owner.set_extension(name, getter=partial(getter, attr=attr))
 
 
+def register_score_name(name: str, attr: str) -> None:
+    """Register Token._.<name> and Span._.<name>, which read <attr>_score. RAISES C001: no identifier. C289: the name is in use."""
+    if not name.isidentifier():
+        raise calib_error("C001", name="score_name", wanted="a Python identifier", given=repr(name))
+    for owner in (Token, Span):
+        getter = _GETTERS[owner]["score"]
+        if owner.has_extension(name) and not _is_ours(owner.get_extension(name)[2], getter, attr):
+            raise calib_error("C289", name=name, owner=f"the extension {owner.__name__}._.{name}")
+        owner.set_extension(name, getter=partial(getter, attr=attr), force=True)
+
+
+def is_calibrated(owner: Any, name: str) -> bool:
+    """Whether an extension of Doc, Span or Token is one of ours: a source would read calibrated scores as raw ones."""
+    getter = owner.get_extension(name)[2]
+    return isinstance(getter, partial) and getter.func.__module__ == __name__
+
+
 def _is_ours(getter: Any, function: Any, attr: str) -> bool:
     ours = partial(function, attr=attr)
     parts = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()

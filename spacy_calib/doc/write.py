@@ -14,11 +14,15 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import CalibratedEntries
+from ..errors import calib_error
 from ..types import Floats, Ints, Spans
 from .store import BLOCK_VERSION, COLUMNS, TEXT_BITS, UNIT, Block, BlockData, label_checksum, label_rows
+from .view import doc_view
 
 if TYPE_CHECKING:
     from .top_labels import TopLabels
+
+_WRITER = "calib_attr"  # in the attrs of a group that a pipe wrote: its prefix
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +46,14 @@ def doubtful_key(attr: str) -> str:
     return f"{attr}_doubtful"
 
 
-def delete_doubtful(doc: Doc, attr: str) -> None:
-    """Remove the span group of an earlier run."""
+def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
+    """Remove the span groups of an earlier run. RAISES C289: the group `score_name` was written by something else."""
     if doubtful_key(attr) in doc.spans:
         del doc.spans[doubtful_key(attr)]
+    if score_name is not None and score_name in doc.spans:
+        if doc.spans[score_name].attrs.get(_WRITER) != attr:
+            raise calib_error("C289", name=score_name, owner=f"doc.spans['{score_name}']")
+        del doc.spans[score_name]
 
 
 def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
@@ -69,6 +77,15 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
             highest.append(scores[best])
         name = doubtful_key(attr)
         doc.spans[name] = SpanGroup(doc, name=name, attrs={"scores": np.array(highest, dtype=np.float64)}, spans=spans)
+
+
+def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
+    """Write the spans with a score as a span group, their calibrated scores in `attrs["scores"]`, as other tools read them."""
+    view = doc_view(doc, attr)
+    scored = () if view is None else view.ents
+    spans = [Span(doc, span.start, span.end, label=span.label) for span in scored]
+    attrs = {"scores": np.array([span.score for span in scored], dtype=np.float64), _WRITER: attr}
+    doc.spans[key] = SpanGroup(doc, name=key, attrs=attrs, spans=spans)
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:

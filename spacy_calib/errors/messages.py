@@ -130,6 +130,8 @@ MESSAGES = {
     "C286": "The function {where} returned {given}, but must return pairs (span, score) with spans of its Doc; fix the function.",
     "C288": "The scores at {where} of {what} sum to {given}, but mutually exclusive labels must share a sum of 1; let the component write probabilities, or (for documents) set exclusive = false in the source.",
     "C287": "The setting {setting} compares the scores of all labels of a token, but {where} has the score of one label only; leave {setting} out.",
+    "C289": "The name '{name}' is already used by {owner}; give the calib pipe another score_name.",
+    "C290": "The source cannot read {owner}._.{name}, which has calibrated scores of a calib pipe; name the extension that the component sets (score).",
     # Adaptation
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
     # Metrics

@@ -97,7 +97,7 @@ def between(first: Floats, last: Floats) -> Floats:
 
 
 def edges_between(edges: Floats, scores: Floats) -> Floats:
-    """Return the edges of a binner, moved between the scores around them: no score changes its bin. Above all: infinite."""
+    """Return the edges of a binner, moved between the scores around them: no score changes its bin."""
     distinct = np.unique(scores)
     at = np.searchsorted(distinct, edges)
     is_finite = at < len(distinct)

@@ -24,10 +24,10 @@ from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCuto
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
 from ..context.tokens import FurtherScores
-from ..doc.attributes import check_pipe_name, register
+from ..doc.attributes import check_pipe_name, register, register_score_name
 from ..doc.store import add_block, delete_blocks
 from ..doc.view import doc_view
-from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_doubtful, write_doubtful
+from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_groups, write_doubtful, write_scored_spans
 from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores, get_further_scores
 from ..pairs.progress import UNREPORTED, Progress
@@ -159,6 +159,8 @@ class Calibrator(Pipe, PipeSettings):
         PipeSettings.__init__(self, **settings)
         self._check_prefix(nlp)
         register(self.attr)
+        if self.score_name is not None:
+            register_score_name(self.score_name, self.attr)
 
     @property
     def name(self) -> str:
@@ -369,11 +371,13 @@ class Calibrator(Pipe, PipeSettings):
             add_block(doc.user_data, self.attr, block)
             if self.source.keeps_span_scores:
                 self._write_span_scores(doc)
+            if self.score_name is not None and batch.spans is not None:
+                write_scored_spans(doc, self.score_name, self.attr)
         if batch.flags is not None:
             write_doubtful(readable, self.attr, batch.annotation, batch.flags)
 
     def _remove_from_spans(self, doc: Doc) -> None:
-        delete_doubtful(doc, self.attr)
+        delete_groups(doc, self.attr, self.score_name)
         if self.source.keeps_span_scores:
             for group in doc.spans.values():
                 group.attrs.pop(f"{self.attr}_scores", None)

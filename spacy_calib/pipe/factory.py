@@ -46,6 +46,8 @@ class PipeSettings:
     normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves
         room for the calibrated probability that the right tag is none of them.
     token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.
+    score_name (str | None): A name by which other tools read scores: Token._.<score_name> and Span._.<score_name> read
+        <attr>_score, and `doc.spans[score_name]` has the scored spans, their scores in `attrs["scores"]`; None: neither.
     event (str): When a span (entity) counts as right: exact (tokens and label), article (the same except for a leading a, an or
         the), type (label of every token), overlap (of at least one).
     source (Source): Source of the marginals.
@@ -64,6 +66,7 @@ class PipeSettings:
     threshold: float = 0.01
     normalize: bool | str = False
     token_scores: bool = False
+    score_name: str | None = None
     event: str = "exact"
     source: Source = block("@calib_sources", "spacy-calib.Softmax.v1", component="tagger")
     grouping: Callable[..., Any] = block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)

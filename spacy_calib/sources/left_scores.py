@@ -15,6 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotations import Annotation, get_annotation
+from ..doc.attributes import is_calibrated
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..registry import prototypes
@@ -133,9 +134,11 @@ def split_score_names(score: object) -> tuple[str, ...]:
 
 
 def check_extension(owner: type, name: str) -> None:
-    """Check that Doc, Span or Token (owner) has an extension attribute. RAISES C281: it has not."""
+    """Check that Doc, Span or Token (owner) has an extension attribute. RAISES C281: it has not. C290: it reads a calib pipe."""
     if not owner.has_extension(name):  # type: ignore[attr-defined]
         raise calib_error("C281", owner=owner.__name__, name=name)
+    if is_calibrated(owner, name):
+        raise calib_error("C290", owner=owner.__name__, name=name)
 
 
 def as_score(value: Any, where: str, unit_name: str) -> float:

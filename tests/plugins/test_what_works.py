@@ -26,6 +26,23 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "attributes.md"
 # A label with its score, as displaCy shows it.
 SCORED = re.compile(r"(?:[01]\.\d{3}|&[lg]t;0\.\d{3})\s*</span>")
 STYLES = {"render, style tokens": "tokens", "render, style ents": "ents"}
+_NO_ENTITIES = "The pipe ... calibrates ... which predicts no entities; calibrate one that does"
+# The sentences of a command that does not work with a kind; dots stand for names.
+MESSAGES = {
+    "fit, context": [
+        "The setting context is for labels of tokens, but component ... labels whole documents; leave context out."
+    ],
+    "rank --unit sentence": [
+        "The pipe ... calibrates ... which labels documents, so it has no scores of sentences; leave the unit out"
+    ],
+    "threshold --precision": [_NO_ENTITIES],
+    "threshold --recall": [
+        _NO_ENTITIES,
+        "The pipe ... scores document categories ... but a cut-off for a recall needs the probability of being outside all entities; give --precision.",
+        "The pipe ... has no probability that a token is outside all entities ... which a cut-off for a recall needs; find cut-offs for a precision",
+    ],
+    "render, style ents": ["The scores with the prefix ... are of ... not of entities; render them with style='tokens'."],
+}
 
 
 def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
@@ -78,15 +95,12 @@ def table(*header: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def page() -> dict[tuple[str, str], list[str]]:
-    """(kind, command) -> the messages of the command on the page if it does not work with the kind; none if it works."""
-    messages: dict[str, list[str]] = {}
-    for command, message in table("command", "message"):
-        messages.setdefault(command.strip("`"), []).append(message)
+    """(kind, command) -> the messages of the command if by the page it does not work with the kind; none if it works."""
     (tried,) = re.findall(r"^Tried with each: (.*?)\. ", PAGE.read_text(encoding="utf8"), flags=re.M)
     refusals: dict[tuple[str, str], list[str]] = {}
     for kind, _, refused in table("kind", "components", "does not work"):
         refusals |= {(kind, command): [] for command in re.findall("`([^`]+)`", tried)}
-        refusals |= {(kind, command): messages[command] for command in re.findall("`([^`]+)`", refused)}
+        refusals |= {(kind, command): MESSAGES[command] for command in re.findall("`([^`]+)`", refused)}
     return refusals
 
 

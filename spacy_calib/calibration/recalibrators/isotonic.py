@@ -29,7 +29,7 @@ def _one_value_per_point(fields: dict[str, Any]) -> str:
 
 
 def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return two numbers between the scores below and above each step, in the outer quarters; the scores if none is left."""
+    """Return two numbers between the scores below and above each step, in the outer quarters, or the scores themselves."""
     gap = above - below
     lower, upper = between(below, below + gap / 4), between(above - gap / 4, above - gap / 32)
     is_free = (below < lower) & (lower < upper) & (upper < above)

@@ -225,7 +225,8 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
         n, n_off = len(rows), sum(row["off"] for row in rows)
         msg.text(
             f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'} miscalibrated (OFF); "
-            f"at most {100 * table['rate']:g} % of the slices marked so are not, on average. A gap above 0: scores are too high."
+            f"at most {100 * table['rate']:g} % of the slices marked so are not, on average. "
+            "A gap above 0: scores are too high."
         )
     if n_small:
         from ...metrics.slices import FEWEST_DOCUMENTS, FEWEST_UNITS

@@ -227,14 +227,15 @@ def show_sample(result: dict[str, Any]) -> None:
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return
-    where = f"{result['units']:,} entities in {sample['documents']:,} documents"
+    where = f"{result['units']:,} entities in {sample['documents']:,} document{'s' if sample['documents'] != 1 else ''}"
     msg.text(f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:")
     if "wanted" in sample:
         n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
         msg.text(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
     for row in sample.get("promises", ()):
-        reach = f"out of reach with {SIZES[-1]:,} answers"
-        if row["answers"] is not None:
+        most = min(SIZES[-1], result["units"])
+        reach = f"out of reach with {most:,} answers"
+        if row["answers"] is not None and row["answers"] <= most:
             reach = f"promised by probably {row['answers']:,} answers, for {in_percent(row['accepted'])} % of the entities"
         msg.text(f"At least {100 * row['precision']:g} % right: {reach}.")
 

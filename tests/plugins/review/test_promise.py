@@ -18,6 +18,7 @@ import spacy
 from spacy_calib.calibration.thresholds import round_down
 from spacy_calib.plugins.review.asking import ask_in_terminal
 from spacy_calib.plugins.review.queue.tasks import Task, TaskSpan
+from spacy_calib.plugins.review.rank_command import show_sample
 from tests.answers import EXPORTS, answer, parts_of, records_in, write
 from tests.cli.conftest import calib, entity_docs, json_of, ok, refuses, spacy_command
 from tests.sentences import says
@@ -248,6 +249,15 @@ def test_how_many_answers_it_takes_is_told_before_the_first_one(calibrated_ner, 
     text = ok(calib("rank", calibrated_ner, texts[0], "--order", "random", "--unit", "entity", "--top", 2)).text
     assert "At least 95 % right: out of reach with 1,000 answers." in text
     assert f"At least 70 % right: promised by probably {result['promises'][0]['answers']} answers, for" in text
+
+
+def test_no_more_answers_are_promised_than_there_are_entities(capsys):
+    rows = [{"precision": 0.7, "answers": 30, "accepted": 0.5}, {"precision": 0.8, "answers": 60, "accepted": 0.5}]
+    show_sample({"units": 40, "sample": {"precision": 0.9, "documents": 1, "promises": rows}})
+    text = " ".join(capsys.readouterr().out.split())
+    assert "90.0 % of 40 entities in 1 document are right" in text
+    assert "At least 70 % right: promised by probably 30 answers, for 50.0 % of the entities." in text
+    assert "At least 80 % right: out of reach with 40 answers." in text
 
 
 def test_a_sample_above_another_cut_off_cannot_check(calibrated_ner, promised, accepted, tmp_path):
