@@ -10,6 +10,8 @@ from spacy_calib.errors import CalibError
 from spacy_calib.optional import picture_bytes
 from spacy_calib.plugins.report.plot_data import HISTOGRAM_BINS, Panel, reliability_panel, share_interval
 from spacy_calib.plugins.report.plots import (
+    CALIBRATED_COLOR,
+    RAW_COLOR,
     draw_panels,
     plot_coverage,
     plot_errors,
@@ -108,6 +110,14 @@ def test_without_matplotlib_the_error_names_the_extra(hide_package):
     hide_package("matplotlib")
     with pytest.raises(CalibError, match=r'\[C061\] Plots need matplotlib, .* `pip install "spacy-calib\[plots\]"`'):
         compare([panel("all")])
+
+
+def test_curves_differ_in_colour_marker_and_line(plt):
+    figure = compare([panel("all")])
+    raw, calibrated = (container.lines[0] for container in figure.axes[0].containers)
+    assert (raw.get_color(), calibrated.get_color()) == (RAW_COLOR, CALIBRATED_COLOR)
+    assert raw.get_marker() != calibrated.get_marker()
+    assert raw.get_linestyle() != calibrated.get_linestyle()
 
 
 def numbers(title: str = "all", n: int = 200, seed: int = 0, note: str = "") -> object:
