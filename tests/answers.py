@@ -1,7 +1,5 @@
 """What annotation tools export of our queues when somebody answered them: made up, after their documentation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,12 +16,9 @@ def records_in(file: Path) -> Records:
 
 def _prodigy(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
     return {
-        **record,
-        "_input_hash": number,
-        "_task_hash": -number,
-        "_view_id": "ner_manual",
+        **record, "_input_hash": number, "_task_hash": -number, "_view_id": "ner_manual",
         "answer": "accept" if right else "reject",
-    }
+    }  # fmt: skip
 
 
 def _label_studio(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
@@ -44,11 +39,8 @@ def _argilla(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]
 
 
 EXPORTS: dict[str, Callable[[int, dict[str, Any], bool], dict[str, Any]]] = {
-    "prodigy": _prodigy,
-    "label-studio": _label_studio,
-    "doccano": _doccano,
-    "argilla": _argilla,
-}
+    "prodigy": _prodigy, "label-studio": _label_studio, "doccano": _doccano, "argilla": _argilla,
+}  # fmt: skip
 
 
 # Whose files are one JSON array.

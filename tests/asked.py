@@ -1,7 +1,5 @@
 """A language model that is none: its answers are made of the text, with numbers that a seed makes of it, and are right as often as some of them say."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

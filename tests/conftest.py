@@ -1,7 +1,5 @@
 """Small pipelines and Docs that the tests of the spaCy shell share."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle
@@ -57,7 +55,9 @@ SLOW = (
     "tests/plugins/report/test_page.py", "tests/plugins/pretrained/test_applying.py",
     "tests/plugins/pretrained/test_universal.py", "tests/plugins/pretrained/test_parts_of_speech.py",
     "tests/pipe/test_state.py::test_damage_with", "tests/doc/test_attributes.py::test_random_chains",
-    "tests/doc/test_span_attributes.py::test_random_chains",
+    "tests/doc/test_span_attributes.py::test_random_chains", "tests/test_imports.py::test_numerical_rooms_run",
+    "tests/sources/ner/test_recognizer.py::test_same_weights", "tests/sources/test_transformer.py",
+    "tests/calibration/test_thresholds.py::test_true_precision", "tests/plugins/pretrained/test_name_terms.py::test_newcomers",
 )  # fmt: skip
 
 
@@ -116,12 +116,9 @@ def made_once(name: str, make: Callable[[], Any]) -> Any:
 
 
 WORDS = {
-    "DET": ["the", "a", "this", "every"],
-    "NOUN": ["dog", "cat", "duck", "saw", "run", "light"],
-    "VERB": ["saw", "run", "light", "duck", "eats"],
-    "ADJ": ["light", "red", "old"],
-    "PUNCT": ["."],
-}
+    "DET": ["the", "a", "this", "every"], "NOUN": ["dog", "cat", "duck", "saw", "run", "light"],
+    "VERB": ["saw", "run", "light", "duck", "eats"], "ADJ": ["light", "red", "old"], "PUNCT": ["."],
+}  # fmt: skip
 PATTERNS = [
     ["DET", "NOUN", "VERB", "PUNCT"],
     ["DET", "ADJ", "NOUN", "VERB", "DET", "NOUN", "PUNCT"],
@@ -139,14 +136,9 @@ def made_up_sentences(n: int, seed: int) -> list[list[tuple[str, str]]]:
 def gold_doc(vocab, sentence: list[tuple[str, str]]) -> Doc:
     words, tags = zip(*sentence, strict=True)
     return Doc(
-        vocab,
-        words=words,
-        tags=tags,
-        pos=tags,
-        morphs=[FEATS.get(tag, "") for tag in tags],
-        lemmas=[word.rstrip("s") for word in words],
-        sent_starts=[i == 0 for i in range(len(words))],
-    )
+        vocab, words=words, tags=tags, pos=tags, morphs=[FEATS.get(tag, "") for tag in tags],
+        lemmas=[word.rstrip("s") for word in words], sent_starts=[i == 0 for i in range(len(words))],
+    )  # fmt: skip
 
 
 def examples_for(nlp: Language, n: int, seed: int) -> list[Example]:

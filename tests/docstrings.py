@@ -1,7 +1,3 @@
-"""Runs the examples in docstrings."""
-
-from __future__ import annotations
-
 import doctest
 from typing import Any
 

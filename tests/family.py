@@ -1,7 +1,5 @@
 """Rows that the tests of plug-ins add to the tables of family tests: no test of the core names a plug-in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path

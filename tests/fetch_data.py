@@ -7,8 +7,6 @@ copy that the numbers were measured on. A file whose digest differs is not kept.
 written, which has no way to them; forms and digests were, on the copy.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import sys

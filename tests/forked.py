@@ -3,8 +3,6 @@
 And what a new Python is given, where a test is of one.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

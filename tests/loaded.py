@@ -1,7 +1,5 @@
 """Which modules of ours a new Python imports that loads a pipeline and reads a score, and which of them run."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

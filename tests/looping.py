@@ -1,7 +1,5 @@
 """Tests over text, of which there would be thousands: one each, which names all that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

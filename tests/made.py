@@ -1,7 +1,5 @@
 """What tests of several rooms make: scores with known truth, Docs with given scores, corpora written by hand, categorizers."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +21,6 @@ from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.types import Groups, Marginals, Pairs
 from tests.conftest import examples_for, made_once, run_other_pipes
-
-# Tokens with known truth: a probability for every tag, and a gold tag sampled from a distribution that we know
 
 N_TAGS = 8
 TOKEN_LABELS = [f"T{i}" for i in range(N_TAGS)]
@@ -96,8 +92,6 @@ def fit_data(
     return FitData(pairs, tokens.gold, pairs.rows // per_document, N_TAGS, threshold)
 
 
-# Scores of an overconfident tagger, as arrays
-
 SCORED_TAGS = ["ADJ", "ADV", "NOUN", "VERB", "X"]
 
 
@@ -124,8 +118,6 @@ def judged_pairs(scores: Any, hits: Any, documents: Any, raw: Any = 0.5) -> Judg
     return JudgedPairs(pairs, np.array(scores, dtype=float), np.array(documents))
 
 
-# Docs whose tags have given scores, and a pipe that reads these
-
 GIVEN_LABELS = ("A", "B", "C", "D")
 _BLANK = spacy.blank("xx")
 _SOURCE = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": list(GIVEN_LABELS), "key": "probs", "subprobabilities": True}
@@ -149,51 +141,64 @@ def with_gold_tags(doc: Doc, tags: Sequence[int] | NDArray[np.intp]) -> Example:
     return Example(doc, Doc(_BLANK.vocab, words=[token.text for token in doc], tags=[GIVEN_LABELS[tag] for tag in tags]))
 
 
-# Scored corpora written by hand
-
 # A token: (word, label, {tag: calibrated score}); the label "" is none, and the raw score is the square of the calibrated one.
 HandToken = tuple[str, str, dict[str, float]]
+
+
+def no_spans() -> ScoredSpans:
+    none = np.zeros(0, dtype=np.intp)
+    flags = np.zeros(0, dtype=np.int8)
+    return ScoredSpans(none, none, none, none, np.zeros(0), np.zeros(0), flags, flags)
+
+
+def corpus_by_rows(
+    tokens: list[tuple[str, int, int, list[tuple[int, float, float]]]],
+    names: tuple[str, ...],
+    docs: list[int] | None = None,
+    starts: list[int] | None = None,
+    spans: ScoredSpans | None = None,
+) -> ScoredCorpus:
+    """tokens: (word, carried label, gold label, [(tag, raw, calibrated), ...]) each, labels as places in names, -1 where none. A word is
+    followed by a space unless it ends in "_", which is taken off. starts: Tokens that begin a sentence, besides the first of a Doc.
+    """
+    n = len(tokens)
+    of_doc = np.array([0] * n if docs is None else docs, dtype=np.intp)
+    begins = np.r_[True, of_doc[1:] != of_doc[:-1]] if n else np.zeros(0, dtype=bool)
+    begins[np.array(starts or [], dtype=np.intp)] = True
+    labels = np.array([token[1] for token in tokens], dtype=np.intp)
+    gold = np.array([token[2] for token in tokens], dtype=np.intp)
+    scores = [(row, tag, raw, new) for row, token in enumerate(tokens) for tag, raw, new in token[3]]
+    rows, tags = (np.array([score[i] for score in scores], dtype=np.intp) for i in (0, 1))
+    raw, new = (np.array([score[i] for score in scores], dtype=np.float64) for i in (2, 3))
+    own = tags == labels[rows]
+    carried = np.full((2, n), np.nan)
+    carried[:, rows[own]] = raw[own], new[own]
+    return ScoredCorpus(
+        names=names, docs=of_doc, n_docs=int(of_doc.max()) + 1 if n else 0,
+        words=np.array([*(token[0].rstrip("_") for token in tokens), None], dtype=object)[:-1],
+        spaces=np.array([not token[0].endswith("_") for token in tokens], dtype=bool), starts=begins,
+        labels=labels, raw=carried[0], calibrated=carried[1], gold=gold,
+        right=np.where((gold < 0) | (labels < 0), -1, labels == gold).astype(np.int8),
+        rows=rows, tags=tags, columns=tags, tag_raw=raw, tag_calibrated=new,
+        hits=np.where(gold[rows] < 0, -1, gold[rows] == tags).astype(np.int8),
+        spans=no_spans() if spans is None else spans,
+    )  # fmt: skip
 
 
 def corpus_of(docs: list[list[list[HandToken]]], spans: list[tuple[int, int, int, str, float]] = ()) -> ScoredCorpus:
     """docs: Docs of sentences of hand_tokens. spans: (Doc, first token, the one after the last, label, calibrated score)."""
     rows = [(d, i == 0, *token) for d, doc in enumerate(docs) for sentence in doc for i, token in enumerate(sentence)]
-    names = list(
-        dict.fromkeys(
-            [tag for *_, scores in rows for tag in scores] + [row[3] for row in rows if row[3]] + [span[3] for span in spans]
-        )
-    )
+    labels = [tag for *_, scores in rows for tag in scores] + [row[3] for row in rows if row[3]] + [span[3] for span in spans]
+    names = list(dict.fromkeys(labels))
     number = {name: i for i, name in enumerate(names)} | {"": -1}
-    entries = [(i, number[tag], score) for i, (*_, scores) in enumerate(rows) for tag, score in scores.items()]
-    own = np.array([scores.get(label, np.nan) for _, _, _, label, scores in rows], dtype=float)
-    at, tags, scores = (np.array(column) for column in zip(*entries, strict=True))
-    unknown = np.full(len(rows), -1, dtype=np.int8)
-    kinds = [np.intp, np.intp, np.intp, np.intp, float, float]
+    tokens = [
+        (word, number[tag], -1, [(number[one], s**2, s) for one, s in scores.items()]) for _, _, word, tag, scores in rows
+    ]
+    kinds, unknown = [np.intp] * 4 + [float] * 2, np.full(len(spans), -1, dtype=np.int8)
     columns = list(zip(*((d, a, b, number[label], s**2, s) for d, a, b, label, s in spans), strict=True)) or [()] * 6
-    return ScoredCorpus(
-        names=tuple(names),
-        docs=np.array([row[0] for row in rows]),
-        n_docs=len(docs),
-        words=np.array([*(row[2] for row in rows), None], dtype=object)[:-1],
-        spaces=np.ones(len(rows), dtype=bool),
-        starts=np.array([row[1] for row in rows]),
-        labels=np.array([number[row[3]] for row in rows]),
-        raw=own**2,
-        calibrated=own,
-        gold=np.full(len(rows), -1),
-        right=unknown,
-        rows=at.astype(np.intp),
-        tags=tags.astype(np.intp),
-        columns=tags.astype(np.intp),
-        tag_raw=scores**2,
-        tag_calibrated=scores,
-        hits=np.full(len(scores), -1, dtype=np.int8),
-        spans=ScoredSpans(
-            *(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)),
-            right=np.full(len(spans), -1, dtype=np.int8),
-            accept=np.full(len(spans), -1, dtype=np.int8),
-        ),
-    )
+    made = ScoredSpans(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)), unknown, unknown)
+    starts = [i for i, row in enumerate(rows) if row[1]]
+    return corpus_by_rows(tokens, tuple(names), [row[0] for row in rows], starts, made)
 
 
 def hand_tokens(*scores: float) -> list[HandToken]:
@@ -208,8 +213,6 @@ SMALL_CORPUS = [
     [[*hand_tokens(0.6, 0.6), ("\n", "A", {"A": 0.1}), ("x", "", {"B": 0.5})], [(" ", "A", {"A": 0.2})]],
 ]
 
-
-# Texts with categories, and categorizers trained on them for a moment
 
 # Before spaCy 3.7.5 the table of a bag of words has 262,144 rows.
 SMALL_TABLE = registry.has("architectures", "spacy.TextCatBOW.v3")
@@ -290,9 +293,6 @@ def categorized(nlp: Language, docs: list[Doc]) -> list[Example]:
         for example in examples:
             example.predicted = nlp(example.predicted)
     return examples
-
-
-# Sentences for a tagger, a recognizer
 
 
 def examples_before_calib(nlp: Language, n: int, seed: int) -> list[Example]:

@@ -5,8 +5,6 @@
 The gold is made up and small, so that half a minute is enough; the pipeline is en_core_web_sm.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

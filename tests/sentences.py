@@ -1,7 +1,5 @@
 """The sentences of this package by their codes: tests pin codes and values; wordings only where a table is about them (`cli/test_beginner.py`)."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import string

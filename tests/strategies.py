@@ -1,7 +1,5 @@
 """Hypothesis strategies for scores, hits, weights and pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

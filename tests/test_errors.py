@@ -1,7 +1,5 @@
 """Every message has a code, and every place that raises one gives just the values that its sentence names."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 import string

@@ -1,7 +1,5 @@
 """tests/fetch_data.py: the forms of the public files, and the digests of the copy that the numbers were measured on."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """Who may import what read from the syntax tree of every module, and from two fresh processes."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The versions that `make test-lowest` installs are the lowest that setup.cfg promises, and the pipe can be built on all of them."""
 
-from __future__ import annotations
-
 import configparser
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The sdist and the wheel hold the whole package and work without the source tree; so does a packaged pipeline."""
 
-from __future__ import annotations
-
 import configparser
 import email
 import importlib
@@ -34,13 +32,7 @@ from tests.made import examples_before_calib
 ROOT = Path(__file__).parents[1]
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}
-PARTS_OF_PAGES = {
-    f"spacy_calib/{name}"
-    for name in (
-        "plugins/report/page.css",
-        "plugins/report/page.html.j2",
-    )
-}
+PARTS_OF_PAGES = {f"spacy_calib/{name}" for name in ("plugins/report/page.css", "plugins/report/page.html.j2")}
 
 
 def _not_sources(folder: str, names: list[str]) -> set[str]:
@@ -54,13 +46,9 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
     """Run a command outside the source tree; RAISES AssertionError: it failed."""
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
-        list(map(str, command)),
-        cwd=cwd,
-        env={**env, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        list(map(str, command)), cwd=cwd, env={**env, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout
     return done.stdout
 

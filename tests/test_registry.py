@@ -1,7 +1,5 @@
 """Every entry point and every registered name resolves, and the registries exist wherever spaCy loads our factory."""
 
-from __future__ import annotations
-
 import configparser
 import importlib
 import importlib.metadata
@@ -29,16 +27,10 @@ def test_entry_point_resolves(point):
     assert callable(point.load()), point
 
 
-@pytest.mark.parametrize(
-    ("kind", "family"),
-    [
-        ("groupings", "calibration.grouping.test_family"),
-        ("recalibrators", "calibration.recalibrators.test_family"),
-        ("scalings", "calibration.scaling.test_family"),
-        ("metrics", "metrics.test_family"),
-        ("sources", "sources.test_family"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "family"), [
+    ("groupings", "calibration.grouping.test_family"), ("recalibrators", "calibration.recalibrators.test_family"),
+    ("scalings", "calibration.scaling.test_family"), ("metrics", "metrics.test_family"), ("sources", "sources.test_family"),
+])  # fmt: skip
 def test_everything_registered_has_a_row_in_its_family_test(kind, family):
     assert set(REGISTERED[f"calib_{kind}"]) == {case[0] for case in importlib.import_module(f"tests.{family}").CASES}
 

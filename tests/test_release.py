@@ -1,7 +1,5 @@
 """What goes with a release says the same as setup.cfg and the code: entry of the spaCy Universe, workflows."""
 
-from __future__ import annotations
-
 import configparser
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The codec of saved state: a class declares the forms of its fields once, and is read, checked and written by them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +45,9 @@ class Outer(Serializable):
 
 MADE = Outer(np.array([0.0, 0.5, 1.0]), Inner(), 2.0, {"a": Inner(1, ("x",))}, [Inner(4)], Inner(5), "otherwise")
 STATE = {
-    "values": MADE.values,
-    "inner": {"n": 3, "names": []},
-    "width": 2.0,
-    "by_name": {"a": {"n": 1, "names": ["x"]}},
-    "others": [{"n": 4, "names": []}],
-    "perhaps": {"n": 5, "names": []},
-}
+    "values": MADE.values, "inner": {"n": 3, "names": []}, "width": 2.0, "by_name": {"a": {"n": 1, "names": ["x"]}},
+    "others": [{"n": 4, "names": []}], "perhaps": {"n": 5, "names": []},
+}  # fmt: skip
 
 
 def test_a_state_has_the_keys_of_the_fields_in_their_order():
@@ -82,17 +76,14 @@ def test_a_default_that_a_function_makes_is_made_anew():
     assert made[0].by_name is not made[1].by_name
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"values": np.array([2.0, 0.0, 0.0])}, "'here.values' is not an array of numbers from 0 to 1"),
-        ({"values": np.zeros(2)}, "'here' is not consistent: 3 values"),
-        ({"inner": {"n": -1}}, "'here.inner.n' is not a whole number"),
-        ({"by_name": {"a": 3}}, "'here.by_name.a' is not a table"),
-        ({"others": [{"n": 1, "names": []}, {}]}, r"'here.others\[1\].n' is not there"),
-        ({"perhaps": {"n": 1, "names": ["x", 2]}}, r"'here.perhaps.names\[1\]' is not a text"),
-    ],
-)
+@pytest.mark.parametrize(("change", "sentence"), [
+    ({"values": np.array([2.0, 0.0, 0.0])}, "'here.values' is not an array of numbers from 0 to 1"),
+    ({"values": np.zeros(2)}, "'here' is not consistent: 3 values"),
+    ({"inner": {"n": -1}}, "'here.inner.n' is not a whole number"),
+    ({"by_name": {"a": 3}}, "'here.by_name.a' is not a table"),
+    ({"others": [{"n": 1, "names": []}, {}]}, r"'here.others\[1\].n' is not there"),
+    ({"perhaps": {"n": 1, "names": ["x", 2]}}, r"'here.perhaps.names\[1\]' is not a text"),
+])  # fmt: skip
 def test_what_is_not_of_its_form_is_named_by_its_place(change, sentence):
     with pytest.raises(InvalidState, match=sentence):
         Outer.read({**STATE, **change}, "here")

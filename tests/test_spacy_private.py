@@ -1,7 +1,5 @@
 """Private parts of spaCy and thinc are used in one module, and are where it says."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import re

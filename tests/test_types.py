@@ -1,7 +1,5 @@
 """The dataclasses check what they are built from."""
 
-from __future__ import annotations
-
 import doctest
 import subprocess
 import sys

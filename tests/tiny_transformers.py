@@ -1,7 +1,5 @@
 """Models of the transformers library, small enough to be made by a test: one layer, the words of the test as vocabulary, trained for a moment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

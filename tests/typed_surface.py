@@ -1,7 +1,5 @@
 """Every public name, used with its types: `tests/test_types.py` has mypy read this file, which nothing runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -213,7 +213,7 @@ def register(attr: str = DEFAULT_ATTR) -> None:
 
 
 def register_score_name(name: str, attr: str) -> None:
-    """Register Token._.<name> and Span._.<name>: <attr>_score. RAISES C001: no identifier. C289: the name is used."""
+    """Register Token._.<name> and Span._.<name>, which read <attr>_score. RAISES C001: no identifier. C289: it is in use."""
     if not name.isidentifier():
         raise calib_error("C001", name="score_name", wanted="a Python identifier", given=repr(name))
     for owner in (Token, Span):

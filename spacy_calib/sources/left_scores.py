@@ -134,7 +134,7 @@ def split_score_names(score: object) -> tuple[str, ...]:
 
 
 def check_extension(owner: type, name: str) -> None:
-    """Check that Doc, Span or Token (owner) has an extension attribute. RAISES C281: it has not. C290: it is of calib."""
+    """Check that Doc, Span or Token (owner) has an extension attribute. RAISES C281: it has not. C290: a calib pipe's."""
     if not owner.has_extension(name):  # type: ignore[attr-defined]
         raise calib_error("C281", owner=owner.__name__, name=name)
     if is_calibrated(owner, name):

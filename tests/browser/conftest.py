@@ -1,7 +1,5 @@
 """Debian's Chromium, driven by Playwright; without either the tests of this folder skip."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -11,12 +9,8 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Nothing but the page may go over the network, and nothing of the machine is to be needed.
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """The report page in a browser: its pictures are seen, it asks the network for nothing, runs nothing of the data, and can be read by everybody."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

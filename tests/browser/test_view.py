@@ -1,7 +1,5 @@
 """The page of `calib view` in a browser: it shows, asks nobody else, runs nothing of a text, and can be used by everybody."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

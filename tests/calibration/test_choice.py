@@ -1,7 +1,5 @@
 """The choice by cross-validation: what is compared, what is taken with few data, known truth, what may not matter."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -59,9 +57,6 @@ def fake_context(shift: float, when: str = "no_worse", why: str = ""):
         return ContextFit(context, None, held_out, others.scores, why, {"size": 0})
 
     return learn
-
-
-# What is compared
 
 
 def test_losses_are_those_of_steps_that_did_not_see_the_fold():
@@ -132,9 +127,6 @@ def test_settings_out_of_range_are_refused(settings, sentence):
         make_selector(**settings)
 
 
-# What is handed over
-
-
 def test_the_scaling_is_handed_over_with_the_scores_that_it_held_out():
     data = make_data(600, sharpness=2.0, biases=NO_BIASES)
     steps = make_selector()(data, group_tokens)
@@ -170,9 +162,6 @@ def test_what_was_chosen_is_good_on_fresh_tokens():
     assert log_loss(scores, fresh.kept_pairs.hits) < log_loss(fresh.kept_pairs.scores, fresh.kept_pairs.hits) - 0.03
 
 
-# The context
-
-
 def test_a_context_is_taken_where_it_loses_least():
     data = make_data(600)
     for shift, is_taken in ((0.3, True), (-0.3, False)):
@@ -205,9 +194,6 @@ def test_a_context_without_a_model_is_no_candidate():
     assert not steps.uses_context
     assert not [name for name in trials_by_name(steps) if name.startswith("context")]
     assert left_out(steps) == dict.fromkeys(("context", "context after vector scaling"), "one document")
-
-
-# Few data
 
 
 @pytest.mark.parametrize("per_document", [700, 100])
@@ -259,9 +245,6 @@ def test_a_strong_bias_is_taken_back_where_held_out_documents_say_so(seed):
     )
 
 
-# Labels side by side
-
-
 def test_labels_side_by_side_are_mapped_by_lines_and_not_scaled():
     """Of a head that prefers some labels each group has its own line (a case from the field: log loss .649 raw, .560 with one line, .503 with three)."""
     data = make_data(600, sharpness=3.0, biases=STRONG_BIASES)
@@ -276,9 +259,6 @@ def test_labels_side_by_side_are_mapped_by_lines_and_not_scaled():
     assert left_out(few_documents)["vector scaling"] == "a token may have several labels"
 
 
-# What may not matter
-
-
 def test_the_same_again_is_the_same_to_the_last_bit():
     first, second = (make_selector()(make_data(400), group_tokens) for _ in range(2))
     assert first.table == second.table
@@ -289,9 +269,6 @@ def test_the_numbers_of_documents_do_not_matter():
     data = make_data(400)
     renumbered = replace(data, documents=data.documents * 7 + 1000)
     assert make_selector()(renumbered, group_tokens).table == make_selector()(data, group_tokens).table
-
-
-# Comparing and picking
 
 
 def plan_of(name: str, losses, size: int = 0, why: str = "") -> CalibrationPlan:
@@ -307,15 +284,10 @@ def test_rows_are_differences_to_the_best_with_errors_of_whole_documents():
     assert second["error"] == mean_with_error(np.array([1.0, 1.0, 2.0, 0.0]), np.arange(4))[1]
 
 
-@pytest.mark.parametrize(
-    ("names", "difference", "error", "place"),
-    [
-        (["raw scores"], 0.0, 0.0, 0),
-        (["raw scores", "platt, 1 group"], 0.1, 0.05, 0),
-        (["raw scores", "platt, 1 group"], 0.05, 0.05, 1),
-        (["platt, 1 group", "raw scores"], 0.01, 0.05, 0),
-    ],
-)
+@pytest.mark.parametrize(("names", "difference", "error", "place"), [
+    (["raw scores"], 0.0, 0.0, 0), (["raw scores", "platt, 1 group"], 0.1, 0.05, 0),
+    (["raw scores", "platt, 1 group"], 0.05, 0.05, 1), (["platt, 1 group", "raw scores"], 0.01, 0.05, 0),
+])  # fmt: skip
 def test_raw_scores_are_picked_where_the_second_loses_more_than_an_error(names, difference, error, place):
     rows = [{"candidate": names[0], "difference": 0.0, "error": 0.0}]
     rows += [{"candidate": name, "difference": difference, "error": error} for name in names[1:]]

@@ -1,7 +1,5 @@
 """The conditional logit: sums, its loss and slope, and weights that are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import check_grad

@@ -1,7 +1,5 @@
 """Where the tags of a model and those of the gold look like two conventions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,16 +13,13 @@ def sure_tokens(n: int, wrong: int, score: float = 0.99) -> tuple[Pairs, np.ndar
     return Pairs(np.arange(n), np.zeros(n, dtype=np.intp), np.full(n, score), gold == 0, n), gold
 
 
-@pytest.mark.parametrize(
-    ("n", "wrong", "score", "found"),
-    [
-        (100, 10, 0.99, True),  # ten of a hundred, where one is expected
-        (100, 9, 0.99, False),  # too few
-        (400, 11, 0.999, False),  # less than three of a hundred
-        (100, 10, 0.97, False),  # three are expected, and five times as many were wanted
-        (100, 50, 0.89, False),  # the model is not sure
-    ],
-)
+@pytest.mark.parametrize(("n", "wrong", "score", "found"), [
+    (100, 10, 0.99, True),  # ten of a hundred, where one is expected
+    (100, 9, 0.99, False),  # too few
+    (400, 11, 0.999, False),  # less than three of a hundred
+    (100, 10, 0.97, False),  # three are expected, and five times as many were wanted
+    (100, 50, 0.89, False),  # the model is not sure
+])  # fmt: skip
 def test_conventions_meet_where_the_gold_contradicts_sure_scores(n, wrong, score, found):
     pairs, gold = sure_tokens(n, wrong, score)
     conventions = find_conventions(pairs, gold, np.zeros(n, dtype=np.intp))

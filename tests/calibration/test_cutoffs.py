@@ -1,7 +1,3 @@
-"""Which spans are accepted, by the cut-offs of a precision and by those of a recall."""
-
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -85,26 +81,23 @@ def test_what_is_no_set_of_cutoffs_is_refused(data):
         Cutoffs.read(data)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"precision": 0}, "precision must be a number between 0 and 1, but 0 was given"),
-        ({"precision": 1}, "precision must be a number between 0 and 1"),
-        ({"precision": "0.95"}, "precision must be a number between 0 and 1, but '0.95' was given"),
-        ({"precision": None}, "precision must be a number between 0 and 1, but None was given"),
-        ({"precision": float("nan")}, "precision must be a number between 0 and 1"),
-        ({"confidence": 95}, "confidence must be a number between 0 and 1, but 95 was given"),
-        ({"confidence": None}, "confidence must be"),
-        ({"per": "token"}, "per must be one of all, group, label, but 'token' was given"),
-        ({"per": None}, "per must be one of"),
-        ({"per": ["all"]}, "per must be one of"),
-        ({"cutoffs": {"all": 1.5}}, r"cut-off of 'all' must be a number in \[0, 1\] or null, but 1.5 was given"),
-        ({"cutoffs": {"all": -0.1}}, "cut-off of 'all'"),
-        ({"cutoffs": {"all": float("nan")}}, "cut-off of 'all'"),
-        ({"cutoffs": {"PER": 0.5, "LOC": "0.5"}}, "cut-off of 'LOC'"),
-        ({"cutoffs": {"all": {}}}, "cut-off of 'all'"),
-    ],
-)
+@pytest.mark.parametrize(("change", "sentence"), [
+    ({"precision": 0}, "precision must be a number between 0 and 1, but 0 was given"),
+    ({"precision": 1}, "precision must be a number between 0 and 1"),
+    ({"precision": "0.95"}, "precision must be a number between 0 and 1, but '0.95' was given"),
+    ({"precision": None}, "precision must be a number between 0 and 1, but None was given"),
+    ({"precision": float("nan")}, "precision must be a number between 0 and 1"),
+    ({"confidence": 95}, "confidence must be a number between 0 and 1, but 95 was given"),
+    ({"confidence": None}, "confidence must be"),
+    ({"per": "token"}, "per must be one of all, group, label, but 'token' was given"),
+    ({"per": None}, "per must be one of"),
+    ({"per": ["all"]}, "per must be one of"),
+    ({"cutoffs": {"all": 1.5}}, r"cut-off of 'all' must be a number in \[0, 1\] or null, but 1.5 was given"),
+    ({"cutoffs": {"all": -0.1}}, "cut-off of 'all'"),
+    ({"cutoffs": {"all": float("nan")}}, "cut-off of 'all'"),
+    ({"cutoffs": {"PER": 0.5, "LOC": "0.5"}}, "cut-off of 'LOC'"),
+    ({"cutoffs": {"all": {}}}, "cut-off of 'all'"),
+])  # fmt: skip
 def test_bad_parts_are_refused(change, sentence):
     with pytest.raises(CalibError, match=rf"\[C001\] {sentence}"):
         Cutoffs(*{**GOOD, **change}.values())
@@ -119,12 +112,9 @@ def test_missing_parts_are_refused(missing):
 TYPES = EntityTypes.from_labels(["O", "B-PER", "I-PER", "B-LOC"], has_prefix=True)
 # Token 0: O .7, PER .2 + .05; 1: O .999 alone; 2: LOC .99 alone, so that P(O) is below the threshold; 3: O .5, LOC .4.
 OF_RECALL = EntityScores(
-    np.array([0, 0, 0, 1, 2, 3, 3]),
-    TYPES.of_label[[0, 1, 2, 0, 3, 0, 3]],
-    np.array([0.7, 0.2, 0.05, 0.999, 0.99, 0.5, 0.4]),
-    4,
-    0.01,
-)
+    np.array([0, 0, 0, 1, 2, 3, 3]), TYPES.of_label[[0, 1, 2, 0, 3, 0, 3]], np.array([0.7, 0.2, 0.05, 0.999, 0.99, 0.5, 0.4]),
+    4, 0.01,
+)  # fmt: skip
 
 
 def test_types_without_their_prefixes():
@@ -153,15 +143,12 @@ def test_saved_and_rebuilt():
     assert RecallCutoffs.read(cutoffs.state()) == cutoffs
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ((1.0, 0.95, "all", {}), "recall must be a number between 0 and 1"),
-        ((0.9, "high", "all", {}), "confidence must be a number between 0 and 1"),
-        ((0.9, 0.95, "group", {}), "per must be one of all, label"),
-        ((0.9, 0.95, "all", {"all": 2}), "cut-off of 'all' must be a number in"),
-    ],
-)
+@pytest.mark.parametrize(("given", "sentence"), [
+    ((1.0, 0.95, "all", {}), "recall must be a number between 0 and 1"),
+    ((0.9, "high", "all", {}), "confidence must be a number between 0 and 1"),
+    ((0.9, 0.95, "group", {}), "per must be one of all, label"),
+    ((0.9, 0.95, "all", {"all": 2}), "cut-off of 'all' must be a number in"),
+])  # fmt: skip
 def test_what_is_out_of_range(given, sentence):
     with pytest.raises(CalibError, match=sentence):
         RecallCutoffs(*given)

@@ -1,7 +1,5 @@
 """The numbers of a default fit on real data, through the pipeline that a user would build."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """One map per group, the pooled map as fallback, and the state that is saved."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -27,15 +25,9 @@ from ..strategies import make_pairs, pairs_of_tokens
 
 GRID = np.linspace(0, 1, 101)
 PROTOTYPES = [
-    Identity(),
-    HistogramBinning(n_bins=4),
-    HistogramBinning(bin_size=3),
-    IsotonicRegression(),
-    ScalingBinning(n_bins=4),
-    Temperature(),
-    Platt(),
-    Beta(),
-]
+    Identity(), HistogramBinning(n_bins=4), HistogramBinning(bin_size=3), IsotonicRegression(), ScalingBinning(n_bins=4),
+    Temperature(), Platt(), Beta(),
+]  # fmt: skip
 every_prototype = pytest.mark.parametrize("prototype", PROTOTYPES, ids=lambda p: f"{type(p).__name__}{p.settings() or ''}")
 
 
@@ -53,6 +45,11 @@ def random_pairs(n: int = 300, n_tags: int = 4, seed: int = 0):
 
 def alone(prototype: Recalibrator, pairs, where) -> Recalibrator:
     return prototype.clone().fit(pairs.scores[where], pairs.hits[where])
+
+
+def back_from_bytes(grouped: GroupedRecalibrator) -> GroupedRecalibrator:
+    state = saved.read(saved.dump(grouped.state()), dict, name="calib", path="memory")
+    return GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
 
 
 @every_prototype
@@ -96,17 +93,14 @@ def test_tags_without_a_group_and_tags_past_the_end_use_the_pooled_map(prototype
         np.testing.assert_allclose(grouped.predict(GRID, np.full(101, tag)), pooled.predict(GRID), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("scores", "hits", "fallback"),
-    [
-        ([], [], "pooled map: no pairs"),
-        ([0.3], [1], "pooled map: one pair"),
-        ([0.3, 0.6], [0, 1], "pooled map: 2 pairs, 3 needed"),
-        ([0.3, 0.4, 0.6], [0, 0, 0], "pooled map: no pair hits"),
-        ([0.3, 0.4, 0.6, 0.7], [1, 1, 1, 1], "pooled map: every pair hits"),
-        ([0.3, 0.4, 0.6], [0, 0, 1], ""),
-    ],
-)
+@pytest.mark.parametrize(("scores", "hits", "fallback"), [
+    ([], [], "pooled map: no pairs"),
+    ([0.3], [1], "pooled map: one pair"),
+    ([0.3, 0.6], [0, 1], "pooled map: 2 pairs, 3 needed"),
+    ([0.3, 0.4, 0.6], [0, 0, 0], "pooled map: no pair hits"),
+    ([0.3, 0.4, 0.6, 0.7], [1, 1, 1, 1], "pooled map: every pair hits"),
+    ([0.3, 0.4, 0.6], [0, 0, 1], ""),
+])  # fmt: skip
 def test_a_group_that_cannot_be_fitted_alone_falls_back_and_says_so(scores, hits, fallback):
     others = random_pairs(50, n_tags=1)
     pairs = make_pairs(
@@ -217,10 +211,7 @@ def test_a_saved_one_predicts_the_same_bits(prototype):
     pairs = make_pairs([*whole.scores, 0.5], [*whole.hits, True], tags=[*whole.tags, 2])
     groups = Groups(("a", "b", "c", "d"), np.array([0, 1, 2, 3, 3, -1]), np.array([9, 8, 7, 0, 0, 3]))
     grouped = GroupedRecalibrator(prototype, groups).fit(pairs)
-    data = saved.dump(grouped.state())
-    back = GroupedRecalibrator.from_state(
-        GROUPED(saved.read(data, dict, name="calib", path="memory"), "maps"), lambda state: saved.load_part(state, name="calib")
-    )
+    back = back_from_bytes(grouped)
     tags = np.arange(101) % 8
     assert back.predict(GRID, tags).tobytes() == grouped.predict(GRID, tags).tobytes()
     assert back.fits_ == grouped.fits_
@@ -229,13 +220,11 @@ def test_a_saved_one_predicts_the_same_bits(prototype):
     assert back.groups.of_tag.tolist() == groups.of_tag.tolist()
     assert back.groups.counts.tolist() == groups.counts.tolist()
     assert back.prototype.state() == prototype.clone().state()
-    assert saved.dump(back.state()) == data
+    assert saved.dump(back.state()) == saved.dump(grouped.state())
 
 
 def test_a_saved_identity_fallback_comes_back():
-    grouped = GroupedRecalibrator(IsotonicRegression(), groups_of(0)).fit(make_pairs([0.2, 0.7], [1, 1]))
-    state = saved.read(saved.dump(grouped.state()), dict, name="calib", path="memory")
-    back = GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
+    back = back_from_bytes(GroupedRecalibrator(IsotonicRegression(), groups_of(0)).fit(make_pairs([0.2, 0.7], [1, 1])))
     np.testing.assert_array_equal(back.predict(GRID, np.zeros(101, int)), GRID)
     assert back.pooled_fit_.fallback == "identity: every pair hits"
     assert isinstance(back.prototype, IsotonicRegression)
@@ -247,14 +236,7 @@ def test_a_state_that_names_an_unknown_part_is_refused():
         saved.load_part(state, name="calib")
 
 
-# Tag offsets after the maps
-
 INF = float("inf")
-
-
-def back_from_bytes(grouped: GroupedRecalibrator) -> GroupedRecalibrator:
-    state = saved.read(saved.dump(grouped.state()), dict, name="calib", path="memory")
-    return GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
 
 
 @every_prototype

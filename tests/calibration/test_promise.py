@@ -1,7 +1,5 @@
 """calibration/promise.py: what answers will probably promise, and whether a promise holds on new ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

@@ -1,7 +1,5 @@
 """Cut-offs that bound what is missed: values by hand, plain versions to compare with, and simulations with known truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -31,9 +29,6 @@ def find(scores, recall, confidence=0.95, documents=None) -> RecallThreshold:
 def rising(n) -> np.ndarray:
     """n different scores, lowest first."""
     return np.linspace(0.001, 0.999, n)
-
-
-# The test
 
 
 @given(st.integers(1, 20), st.integers(0, 20), st.sampled_from([0.05, 0.2, 0.5]))
@@ -117,9 +112,6 @@ def test_numbers_out_of_range_are_refused(name, value):
 def test_unequal_lengths_are_refused():
     with pytest.raises(CalibError, match=r"\[C002\] A threshold needs one score for every document, but got 2 and 3"):
         find([0.5, 0.6], 0.9, documents=[1, 2, 3])
-
-
-# Documents
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=40))

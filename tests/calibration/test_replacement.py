@@ -1,7 +1,5 @@
 """Which calibration is taken: losses and standard errors worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,19 +26,16 @@ def losses(adapted: float | None, fit: float) -> dict[str, np.ndarray]:
     return {PRESENT: LEVEL, **of_adapted, FIT: LEVEL + fit + WAVE}
 
 
-@pytest.mark.parametrize(
-    ("adapted", "fit", "winner"),
-    [
-        (-0.01, -0.0151, FIT),  # .0051 better than adapted, error .005
-        (-0.01, -0.0149, ADAPTED),
-        (0.01, -0.0051, FIT),
-        (0.01, -0.0049, PRESENT),  # compared with the better of the two
-        (0.0, 0.1, PRESENT),  # an adaptation that gains nothing is not taken
-        (-0.001, 0.1, ADAPTED),
-        (None, -0.0051, FIT),
-        (None, -0.0049, PRESENT),
-    ],
-)
+@pytest.mark.parametrize(("adapted", "fit", "winner"), [
+    (-0.01, -0.0151, FIT),  # .0051 better than adapted, error .005
+    (-0.01, -0.0149, ADAPTED),
+    (0.01, -0.0051, FIT),
+    (0.01, -0.0049, PRESENT),  # compared with the better of the two
+    (0.0, 0.1, PRESENT),  # an adaptation that gains nothing is not taken
+    (-0.001, 0.1, ADAPTED),
+    (None, -0.0051, FIT),
+    (None, -0.0049, PRESENT),
+])  # fmt: skip
 def test_a_fit_is_taken_if_its_gain_exceeds_its_standard_error(adapted, fit, winner):
     result = compare_losses(losses(adapted, fit), DOCUMENTS)
     assert result.winner == winner

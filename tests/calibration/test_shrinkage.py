@@ -1,7 +1,5 @@
 """Scores that shrink towards a straight line through the raw log-odds: the line, and the step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

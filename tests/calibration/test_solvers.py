@@ -1,5 +1,3 @@
-"""The two minimizers of penalized fits, and functions of log-odds."""
-
 import numpy as np
 import pytest
 

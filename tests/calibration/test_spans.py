@@ -1,7 +1,5 @@
 """The probability of a whole span: against scikit-learn, against known truth, and what must not matter."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import replace
@@ -58,10 +56,6 @@ def true_probabilities(spans) -> np.ndarray:
 
 def draw_hits(probabilities, seed) -> np.ndarray:
     return np.random.default_rng(seed).random(len(probabilities)) < probabilities
-
-
-def reorder(spans, order) -> Spans:
-    return spans.take(np.asarray(order))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +117,7 @@ def test_the_fit_is_deterministic_and_the_order_of_the_rows_does_not_matter(seed
     assert made.intercept_ == again.intercept_
     np.testing.assert_array_equal(made.weights_, again.weights_)
     order = np.random.default_rng(seed).permutation(n)
-    other = SpanRecalibrator(GROUPS).fit(reorder(spans, order), right[order])
+    other = SpanRecalibrator(GROUPS).fit(spans.take(order), right[order])
     scores = made.predict(spans, spans.scores)
     assert ((scores >= 0) & (scores <= 1)).all()
     np.testing.assert_allclose(other.predict(spans, spans.scores), scores, atol=1e-4)
@@ -164,15 +158,12 @@ def test_round_trip_through_the_saved_form_gives_the_same_bits(fitted):
     assert back.groups.names == GROUPS.names
 
 
-@pytest.mark.parametrize(
-    ("n", "right", "reason"),
-    [
-        (0, [], f"0 spans, {MIN_SPANS} needed"),
-        (MIN_SPANS - 1, None, f"{MIN_SPANS - 1} spans, {MIN_SPANS} needed"),
-        (MIN_SPANS, [True] * MIN_SPANS, "every span is right"),
-        (MIN_SPANS, [False] * MIN_SPANS, "no span is right"),
-    ],
-)
+@pytest.mark.parametrize(("n", "right", "reason"), [
+    (0, [], f"0 spans, {MIN_SPANS} needed"),
+    (MIN_SPANS - 1, None, f"{MIN_SPANS - 1} spans, {MIN_SPANS} needed"),
+    (MIN_SPANS, [True] * MIN_SPANS, "every span is right"),
+    (MIN_SPANS, [False] * MIN_SPANS, "no span is right"),
+])  # fmt: skip
 def test_what_cannot_be_fitted_passes_the_raw_scores_through(n, right, reason):
     spans = draw_spans(n, 10) if n else make_spans([])
     right = [i % 2 == 0 for i in range(n)] if right is None else right
@@ -338,10 +329,6 @@ def test_the_design_has_an_indicator_and_a_slope_for_each_group():
     )
 
 
-def test_logit():
-    assert logit(np.array([0.5, 0.8, 0.2])).tolist() == pytest.approx([0.0, math.log(4), -math.log(4)])
-
-
 @given(spans_given)
 def test_every_row_is_that_of_its_own_span(listed):
     spans = make_spans(listed)
@@ -352,9 +339,6 @@ def test_every_row_is_that_of_its_own_span(listed):
     for row, (_, own, scores) in zip(rows, listed, strict=True):
         assert row.tolist() == pytest.approx(by_hand(own, scores), abs=1e-9)
     np.testing.assert_array_equal(spans.token_scores, before)
-
-
-# Scores beside a span's own
 
 
 def with_beside(spans: Spans, *columns) -> Spans:

@@ -1,7 +1,5 @@
 """The walk through the steps: what goes how far, and what bears on what."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spacy_calib.calibration.steps import INPUT_ONLY, KEPT, OUTPUT_ONLY, Cut, Predictions, apply_steps

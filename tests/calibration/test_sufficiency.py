@@ -1,7 +1,5 @@
 """Whether there is enough data: known differences, known standard errors, and what a fit on next to nothing gives away."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,13 +19,10 @@ def test_of_few_documents_blocks_of_tokens_are_held_out():
     assert documents_or_blocks(rows, nine).tolist() == (rows // 5).tolist()
 
 
-@pytest.mark.parametrize(
-    ("difference", "error", "verdict"),
-    [
-        (0.0, 0.0, "same"), (0.011, 0.01, "worse"), (0.009, 0.01, "unclear"), (0.002, 0.0001, "unclear"), (0.004, 0.0001, "worse"),
-        (-0.019, 0.01, "unclear"), (-0.021, 0.01, "better"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("difference", "error", "verdict"), [
+    (0.0, 0.0, "same"), (0.011, 0.01, "worse"), (0.009, 0.01, "unclear"), (0.002, 0.0001, "unclear"), (0.004, 0.0001, "worse"),
+    (-0.019, 0.01, "unclear"), (-0.021, 0.01, "better"),
+])  # fmt: skip
 def test_standard_errors_decide(difference, error, verdict):
     held = HeldOut(0.3, 0.3 + difference, error, 100, 0.1, 0.1, 0.0)
     assert held.verdict == held.state()["verdict"] == verdict

@@ -1,7 +1,5 @@
 """Offsets per tag, shrunk to the group: the two ends of the strength, brute force, symmetry, empirical Bayes, what is saved."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -62,9 +60,6 @@ def best_by_bisection(margins, hits, weights, strength) -> float:
     return (low + high) / 2
 
 
-# Fixed strengths
-
-
 def test_worked_by_hand():
     # One pair at even odds that hits: the offset o solves 1 - sigmoid(o) = strength * o, so that this strength makes it 1.
     strength = 1 - 1 / (1 + np.exp(-1.0))
@@ -112,16 +107,6 @@ def test_a_growing_strength_leads_from_each_tag_alone_to_its_group():
         assert (stronger < weaker).all()
     assert sizes[-2].max() < 1e-5
     np.testing.assert_allclose(sizes[1], sizes[0], rtol=0.02)
-
-
-@pytest.mark.parametrize("strength", [0.0, 0.3, 2.0, 50.0])
-def test_twice_the_data_and_twice_the_strength_change_nothing(strength):
-    margins, hits, tags, _ = made_up(800, 7, 1.0, seed=2)
-    once = fit_offsets(margins, hits, tags, 7, strength=strength)
-    twice = fit_offsets(np.tile(margins, 2), np.tile(hits, 2), np.tile(tags, 2), 7, strength=2 * strength)
-    np.testing.assert_allclose(twice.values, once.values, rtol=0, atol=1e-10)
-    weighted, _ = _OffsetProblem(margins, hits, tags, 7, np.full(800, 2.0)).solve(2 * strength)
-    np.testing.assert_allclose(weighted, once.values, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("strength", [None, 0.5])
@@ -185,9 +170,6 @@ def test_far_away_margins_do_not_lead_newton_astray():
             found = fit_offsets(margins, hits, np.zeros(len(hits), np.intp), 1, strength=strength).values[0]
             wanted = best_by_bisection(margins, hits, np.ones(len(hits)), strength)
             np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
-
-
-# Empirical Bayes
 
 
 def integrated(margins, hits, strength: float) -> float:
@@ -272,9 +254,6 @@ def test_learned_offsets_are_nearer_to_the_truth_than_either_end():
         margins, hits, units, truth = made_up(1500, 60, 0.8, seed)
         apart = {s: np.mean((fit_offsets(margins, hits, units, 60, strength=s).values - truth) ** 2) for s in (None, 0.0, INF)}
         assert apart[None] < 0.8 * min(apart[0.0], apart[INF])
-
-
-# TagOffsets
 
 
 def known(n: int = 20_000, seed: int = 0):

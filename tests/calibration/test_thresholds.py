@@ -1,7 +1,5 @@
 """Cut-offs that reach a precision: values by hand, a plain version to compare with, and simulations with known truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -35,9 +33,6 @@ def falling(n) -> np.ndarray:
     return np.linspace(0.999, 0.001, n)
 
 
-# The test
-
-
 def test_chance_where_all_are_right_or_one_is():
     # n of n: p^n; one right or more of n: 1 - (1 - p)^n; none or more is certain.
     assert binomial_p_values(np.array([1.0]), np.array([59.0]), 0.95)[0] == pytest.approx(0.95**59)
@@ -55,9 +50,6 @@ def test_chance_is_that_of_the_exact_binomial_test(seen, precision):
 def test_chance_rises_with_fewer_spans():
     chances = binomial_p_values(np.full(4, 0.9), np.array([10.0, 12.5, 40.0, 1000.0]), 0.85)
     assert (np.diff(chances) < 0).all()
-
-
-# The cut-off
 
 
 def test_scores_are_rounded_down_to_three_digits_of_the_doubt_by_hand():
@@ -190,9 +182,6 @@ def test_neither_the_order_nor_the_names_of_documents_matter(given_, n_documents
     assert find(scores, hits, precision, 0.8, 1000 - 7 * documents) == expected
 
 
-# Documents
-
-
 def test_documents_that_are_right_or_wrong_as_wholes_need_more_data():
     # Every tenth document of ten spans is wrong: 90 % of 1,000 spans, but only 100 independent ones.
     n = 1000
@@ -216,7 +205,7 @@ def direct_effect(right, documents) -> float:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40))
-def testeffective_sizes_by_the_direct_formula(listed):
+def test_effective_sizes_by_the_direct_formula(listed):
     right = np.array([hit for hit, _ in listed])
     documents = np.array([document for _, document in listed])
     kept = np.arange(1, len(right) + 1)
@@ -229,7 +218,7 @@ def testeffective_sizes_by_the_direct_formula(listed):
     assert (sizes > 0).all()
 
 
-def testeffective_sizes_by_hand():
+def test_effective_sizes_by_hand():
     # Two documents of two spans, one right and one wrong: p = 1/2, residuals (2 - 1)^2 + (0 - 1)^2 = 2, independent 4 / 4 = 1.
     whole = effective_sizes(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
     assert whole.tolist() == [2.0]
@@ -238,9 +227,6 @@ def testeffective_sizes_by_hand():
     assert mixed.tolist() == [4.0]
     single = effective_sizes(np.array([1, 0, 1], bool), np.array([3, 1, 2]), np.array([1, 3]), np.array([1, 2]))
     assert single.tolist() == [1.0, 3.0]
-
-
-# The interval
 
 
 def test_interval_of_new_spans_is_a_beta_binomial_one():
@@ -253,9 +239,6 @@ def test_interval_of_new_spans_is_a_beta_binomial_one():
     assert wide[0] <= low < high <= wide[1]
     assert narrow[0] > wide[0]
     assert prediction_interval(1.0, 0.4, 0.4, 0.9) == (0.0, 1.0)
-
-
-# Keys
 
 
 def test_each_key_has_a_threshold_of_its_own():

@@ -1,7 +1,5 @@
 """A fit of tokens: what it holds out, and the pairs of a plan."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator

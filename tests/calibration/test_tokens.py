@@ -1,7 +1,5 @@
 """Scaling, maps and normalization as one: against their parts, against a slow reading, and on fresh data."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import replace
@@ -84,9 +82,6 @@ def by_token(rows: np.ndarray, values: np.ndarray, n_tokens: int) -> np.ndarray:
     return np.bincount(rows, weights=values, minlength=n_tokens)
 
 
-# What comes in
-
-
 @pytest.mark.parametrize("normalize", ["", "kept", "Other", None, 2, 0.5])
 def test_other_ways_to_normalize_are_refused(normalize):
     with pytest.raises(CalibError, match=r'\[C001\] normalize must be true, false or "other"'):
@@ -108,9 +103,6 @@ def test_a_scaling_reads_what_is_below_the_threshold():
         VectorScaling.floor,
         VectorScaling.floor / 2,
     )
-
-
-# The steps against their parts
 
 
 @pytest.mark.parametrize("normalize", [False, True, "other"])
@@ -235,9 +227,6 @@ def test_nothing_asked_gives_nothing():
     assert found.below_threshold is None
 
 
-# Single entries below the threshold
-
-
 def scores_below(
     calibration: TokenCalibration, table: ScoreTable, threshold: float, rows: np.ndarray, tags: np.ndarray
 ) -> CalibratedEntries:
@@ -281,9 +270,6 @@ def test_an_entry_without_any_probability_has_a_score(name):
     assert 0 <= found.scores[0] < 0.1
 
 
-# A threshold below the floor of the scaling
-
-
 @pytest.mark.parametrize("name", SCALINGS)
 @pytest.mark.parametrize("threshold", [0.0, 1e-5])
 def test_below_the_floor_the_scaling_is_the_same(name, threshold):
@@ -308,9 +294,6 @@ def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
     calibration = fit(data, name, Watching(), groups=Groups(("1",), np.zeros(N_TAGS, np.intp)))
     asked = calibration.calibrate(ScoreTable(tokens.probabilities), 0.0).scores
     assert np.sort(seen[-1]) == pytest.approx(np.sort(asked), abs=1e-9)
-
-
-# Normalization
 
 
 @every_scaling
@@ -379,9 +362,6 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
     assert 1 - by_token(found.marginals.rows, found.scores, 1000).mean() == pytest.approx(0.3, abs=0.05)
 
 
-# Held-out scores
-
-
 def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
     """The score of each kept pair by maps of the other four fifths."""
     kept = data.kept_indices
@@ -438,9 +418,6 @@ def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_held_out_scores(per_d
     assert np.mean(score_held_out(data, plan, calibration) == 1.0) < 0.05
 
 
-# Little data
-
-
 @every_scaling
 def test_two_tokens_in_two_documents(name):
     probabilities = np.array([[0.9, 0.05, 0.05, 0, 0, 0, 0, 0], [0.3, 0.6, 0.1, 0, 0, 0, 0, 0]])
@@ -472,9 +449,6 @@ def test_too_few_pairs_are_refused(code_of):
         )
 
 
-# Saving
-
-
 def restored(calibration: TokenCalibration) -> TokenCalibration:
     state = saved.read(saved.dump(calibration.state()), dict, name="calib", path="nowhere")
     return TokenCalibration.from_state(
@@ -493,12 +467,7 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
 
 @every_scaling
 def test_a_saved_one_gives_the_same_bits(name):
-    calibration = fitted_on(
-        name=name,
-        prototype=Temperature(),
-        offsets=TagOffsets(),
-        normalize="other",
-    )
+    calibration = fitted_on(name=name, prototype=Temperature(), offsets=TagOffsets(), normalize="other")
     again = restored(calibration)
     assert again.normalize == "other"
     same_bits(calibration, again)

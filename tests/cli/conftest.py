@@ -1,7 +1,5 @@
 """The command line in this process or in one of its own, and small pipelines and gold files for it."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json
@@ -25,9 +23,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
 
-from spacy_calib.cli import (
-    load_command,  # (the import adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
-)
+from spacy_calib.cli import load_command  # adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
 
@@ -105,12 +101,9 @@ def spacy_process(*arguments: object, cwd: Path, path: Path | None = None) -> Ou
     """`python -m spacy ...` in a process of its own. path (Path | None): A folder of more packages."""
     command = [sys.executable, "-m", "spacy", *map(str, arguments)]
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=alone(*filter(None, [path]), PYTHONIOENCODING="utf8"),
-    )
+    )  # fmt: skip
     return Outcome(done.returncode, done.stdout.decode("utf8"))
 
 
@@ -221,22 +214,15 @@ def changed_model(trained_bytes, tmp_path) -> Callable[[Callable[[Language], Non
     return change
 
 
-# Entities
-
 NAMES = {
     "PER": ["Ann", "Bob Hill", "Kim", "Jordan", "Paris Hill", "Lee"],
     "LOC": ["Paris", "Jordan", "New York", "Rome", "Hill"],
     "ORG": ["Acme", "Bank of Rome", "Jordan", "Apple"],
 }
 TEMPLATES = [
-    "PER lives in LOC .",
-    "ORG bought ORG in LOC .",
-    "PER saw the old dog .",
-    "the old apple saw a duck .",
-    "in LOC PER works for ORG .",
-    "PER of ORG saw PER .",
-    "in LOC PER PER bought ORG .",
-]
+    "PER lives in LOC .", "ORG bought ORG in LOC .", "PER saw the old dog .", "the old apple saw a duck .",
+    "in LOC PER works for ORG .", "PER of ORG saw PER .", "in LOC PER PER bought ORG .",
+]  # fmt: skip
 TAG_OF = {
     "lives": "VERB", "bought": "VERB", "saw": "VERB", "works": "VERB", "in": "ADP", "of": "ADP", "for": "ADP", "the": "DET", "a": "DET",
     "old": "ADJ", ".": "PUNCT", "dog": "NOUN", "duck": "NOUN", "apple": "NOUN",
@@ -327,6 +313,15 @@ def entity_examples(nlp: Language, n: int, seed: int) -> list[Example]:
     """Examples with an unannotated predicted Doc and gold entities and span groups."""
     docs = entity_docs(n, seed, nlp.vocab, spans=True)
     return [Example(doc, gold) for doc, gold in zip(bare_docs(nlp, docs), docs, strict=True)]
+
+
+def copy_with(doc: Doc, kind: str, prefix: str = "") -> Doc:
+    """The words of a Doc with nothing but its "tags", or its "ents". prefix (str): Of their types."""
+    labels = [token.tag_ for token in doc]
+    if kind == "ents":
+        labels = [f"{token.ent_iob_}-{prefix}{token.ent_type_}" if token.ent_type_ else "O" for token in doc]
+    words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab, words=words, spaces=spaces, **{kind: labels})
 
 
 def bare_docs(nlp: Language, docs: list[Doc]) -> list[Doc]:

@@ -1,7 +1,5 @@
 """What another package, or a file given as --code, may bring: one of each kind that is registered. Nothing of it is named in `spacy_calib`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

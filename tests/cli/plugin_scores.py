@@ -1,7 +1,5 @@
 """Components of somebody else's that leave one score with each entity, token and document: as if by chance, from the text."""
 
-from __future__ import annotations
-
 from zlib import crc32
 
 import spacy

@@ -1,7 +1,5 @@
 """`spacy calib adapt`: labelled documents of a new kind, and the pipeline with what they tell."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """What `import spacy_calib` offers, and that it stays light."""
 
-from __future__ import annotations
-
 import pytest
 
 import spacy_calib

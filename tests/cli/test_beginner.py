@@ -1,16 +1,13 @@
 """Mistakes of a beginner, and the sentence that each gets: clear, none silent, no traceback."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from spacy.tokens import Doc
 
-from .conftest import calib, docs_in, refuses, save_docs
+from .conftest import calib, copy_with, docs_in, refuses, save_docs
 
 
 class Mistake(NamedTuple):
@@ -84,30 +81,18 @@ def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_pa
         (folder / name).mkdir()
     (folder / "exists" / "notes.txt").write_text("mine")
     written = {
-        "texts.txt": "\n".join(texts),
-        "textfolder/a.txt": texts[0],
-        "broken.spacy": "no DocBin",
-        "texts.csv": "text\n" + texts[0],
-        "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
+        "texts.txt": "\n".join(texts), "textfolder/a.txt": texts[0], "broken.spacy": "no DocBin",
+        "texts.csv": "text\n" + texts[0], "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
         "queue.jsonl": json.dumps({"text": "Anna left.", "label": [[0, 4, "PER"]], "meta": {}}),
-    }
+    }  # fmt: skip
     for name, content in written.items():
         (folder / name).write_text(content, encoding="utf8")
 
-    def copies(**labels: object) -> list[Doc]:
-        words = [[token.text for token in doc] for doc in docs]
-        return [
-            Doc(doc.vocab, words=words[i], **{key: read(doc) for key, read in labels.items()}) for i, doc in enumerate(docs)
-        ]
-
-    def of_entities(prefix: str):
-        return lambda doc: [f"{token.ent_iob_}-{prefix}{token.ent_type_}" if token.ent_type_ else "O" for token in doc]
-
     return {
         "STOCK": ner_model, "BOTH": two_pipes, "ENTS": calibrated_ner, "TAGGER": calibrated, "GOLD": entity_test,
-        "ENTITIES": save_docs(folder / "entities.spacy", copies(ents=of_entities(""))),
-        "OTHERLABELS": save_docs(folder / "other.spacy", copies(ents=of_entities("X"))),
-        "TAGS": save_docs(folder / "tags.spacy", copies(tags=lambda doc: [token.tag_ for token in doc])),
+        "ENTITIES": save_docs(folder / "entities.spacy", [copy_with(doc, "ents") for doc in docs]),
+        "OTHERLABELS": save_docs(folder / "other.spacy", [copy_with(doc, "ents", "X") for doc in docs]),
+        "TAGS": save_docs(folder / "tags.spacy", [copy_with(doc, "tags") for doc in docs]),
         "TEXTS": folder / "texts.txt", "TEXTFOLDER": folder / "textfolder", "EMPTYFOLDER": folder / "emptyfolder",
         "EXISTS": folder / "exists", "BROKEN": folder / "broken.spacy", "CSV": folder / "texts.csv", "OWN": folder / "own.jsonl",
         "QUEUE": folder / "queue.jsonl", "MISSING": folder / "missing.spacy", "NOWHERE": folder / "nowhere", "OUT": folder / "out",
@@ -132,10 +117,7 @@ def test_python_says_it_without_options(places):
     import spacy_calib
 
     for call, sentence in [
-        (
-            lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]),
-            "calibrate that (--component ner)",
-        ),
+        (lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]), "calibrate that (--component ner)"),
         (
             lambda: spacy_calib.adapt(places["STOCK"], places["GOLD"], places["OUT"]),
             "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first",

@@ -1,7 +1,5 @@
 """Text categories from fit to every command: a document is a row."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -34,9 +32,6 @@ def fitted(folder):
         )
     )
     return folder / "fitted"
-
-
-# Refusals
 
 
 def changed(folder, tmp_path, change):
@@ -76,14 +71,8 @@ def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
 
 
 def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, test_file, tmp_path):
-    refuses(
-        calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
-        says("C265", own="document", given="token"),
-    )
+    refuses(calib("rank", fitted, folder / "test.spacy", "--unit", "token"), says("C265", own="document", given="token"))
     refuses(calib("evaluate", fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
-
-
-# The walk
 
 
 def test_auto(folder, tmp_path):
@@ -105,14 +94,11 @@ def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
     assert set(doc._.calib_cats) <= set(doc.cats) == {"film", "music", "food"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("evaluate",), "120 documents, 360 pairs"),
-        (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
-        (("expect", "--per-doc"), "120 documents Expected"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("evaluate",), "120 documents, 360 pairs"),
+    (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
+    (("expect", "--per-doc"), "120 documents Expected"),
+])  # fmt: skip
 def test_every_table_says_documents(fitted, folder, arguments, said):
     command, *options = arguments
     outcome = ok(calib(command, fitted, folder / "test.spacy", *options))
@@ -151,9 +137,6 @@ def test_adapt_page_and_picture(fitted, folder, tmp_path):
     assert "on 120 documents" in page
     assert "one document and one label with its score" in page
     assert "text categorizer" in page
-
-
-# Cut-offs
 
 
 def test_a_cut_off_of_documents_accepts_what_reaches_it(folder, fitted, tmp_path):

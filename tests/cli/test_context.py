@@ -1,7 +1,5 @@
 """Scores that look at the rest of the document, from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -18,34 +16,28 @@ NO_WORSE = {**ALWAYS, "when": "no_worse"}
 WHEN_ALWAYS, NEVER = {"components.calib.context.when": "always"}, {"components.calib.context": None}
 
 
-@pytest.mark.parametrize(
-    ("options", "overrides", "context"),
-    [
-        ({}, {}, NO_WORSE),
-        ({"method": "auto"}, {}, NO_WORSE),
-        ({"method": "isotonic"}, {}, None),
-        ({"groups": 3}, {}, None),
-        ({"method": "isotonic"}, WHEN_ALWAYS, ALWAYS),
-        ({}, WHEN_ALWAYS, ALWAYS),
-        ({}, NEVER, None),
-        ({"method": "auto"}, NEVER, None),
-        ({"method": "isotonic"}, {"components.calib.context.shrink": 0.5}, {**NO_WORSE, "shrink": 0.5}),
-    ],
-)
+@pytest.mark.parametrize(("options", "overrides", "context"), [
+    ({}, {}, NO_WORSE),
+    ({"method": "auto"}, {}, NO_WORSE),
+    ({"method": "isotonic"}, {}, None),
+    ({"groups": 3}, {}, None),
+    ({"method": "isotonic"}, WHEN_ALWAYS, ALWAYS),
+    ({}, WHEN_ALWAYS, ALWAYS),
+    ({}, NEVER, None),
+    ({"method": "auto"}, NEVER, None),
+    ({"method": "isotonic"}, {"components.calib.context.shrink": 0.5}, {**NO_WORSE, "shrink": 0.5}),
+])  # fmt: skip
 def test_context_comes_with_auto_and_otherwise_where_it_is_asked_for(options, overrides, context):
     assert pipe_settings(None, options, overrides)[1]["context"] == context
 
 
-@pytest.mark.parametrize(
-    ("held", "options", "overrides", "context"),
-    [
-        (None, {}, {}, None),
-        (None, {"method": "auto"}, {}, NO_WORSE),
-        (None, {"method": "auto"}, NEVER, None),
-        ({**ALWAYS, "features": ["neighbours"]}, {"method": "isotonic"}, {}, {**ALWAYS, "features": ["neighbours"]}),
-        ({**NO_WORSE, "features": ["neighbours"]}, {}, WHEN_ALWAYS, {**ALWAYS, "features": ["neighbours"]}),
-    ],
-)
+@pytest.mark.parametrize(("held", "options", "overrides", "context"), [
+    (None, {}, {}, None),
+    (None, {"method": "auto"}, {}, NO_WORSE),
+    (None, {"method": "auto"}, NEVER, None),
+    ({**ALWAYS, "features": ["neighbours"]}, {"method": "isotonic"}, {}, {**ALWAYS, "features": ["neighbours"]}),
+    ({**NO_WORSE, "features": ["neighbours"]}, {}, WHEN_ALWAYS, {**ALWAYS, "features": ["neighbours"]}),
+])  # fmt: skip
 def test_what_a_pipe_has_already_stays_unless_an_option_says_otherwise(held, options, overrides, context):
     assert pipe_settings(("calib", {**DEFAULTS, "context": held}), options, overrides)[1]["context"] == context
 
@@ -83,23 +75,17 @@ def test_auto_says_whether_it_took_context(model, dev, tmp_path):
     assert spacy.load(tmp_path / "without").get_pipe("calib").fit_info.context is None
 
 
-@pytest.mark.parametrize(
-    ("when", "without", "with_context", "kept", "said"),
-    [
-        ("no_worse", 0.1946, 0.1932, True, "used: it lowers the log loss of held-out documents from 0.1946 to 0.1932"),
-        ("no_worse", 0.1946, 0.1932, False, "not used: it lowers the log loss of held-out documents from 0.1946 to 0.1932, and another method has a lower one"),
-        ("no_worse", 0.3897, 0.3951, False, "not used: it raises the log loss of held-out documents from 0.3897 to 0.3951"),
-        ("always", 0.3897, 0.3951, True, "used as requested, though it raises the log loss of held-out documents from 0.3897 to 0.3951"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("when", "without", "with_context", "kept", "said"), [
+    ("no_worse", 0.1946, 0.1932, True, "used: it lowers the log loss of held-out documents from 0.1946 to 0.1932"),
+    ("no_worse", 0.1946, 0.1932, False, "not used: it lowers the log loss of held-out documents from 0.1946 to 0.1932, and another method has a lower one"),
+    ("no_worse", 0.3897, 0.3951, False, "not used: it raises the log loss of held-out documents from 0.3897 to 0.3951"),
+    ("always", 0.3897, 0.3951, True, "used as requested, though it raises the log loss of held-out documents from 0.3897 to 0.3951"),
+])  # fmt: skip
 def test_what_context_gains_is_told_from_without_to_with(when, without, with_context, kept, said):
     comparison = {"without": without, "with_context": with_context, "error": 0.0009}
     line = context_line({"when": when, "kept": kept, "why": "", "comparison": comparison})
     assert line.startswith(said)
     assert line.endswith("(standard error of the difference 0.00090)")
-
-
-# Entities
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """What the commands have in common with each other and with spaCy's own: letters, names, choices, examples."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

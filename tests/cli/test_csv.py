@@ -1,7 +1,5 @@
 """One rule for every CSV file that a command writes: no spreadsheet computes its cells, unless --raw-cells is given."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,3 @@
-"""The commands resample the documents of the source, and name what they resample."""
-
-from __future__ import annotations
-
 import json
 
 import pytest

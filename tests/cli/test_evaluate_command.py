@@ -12,17 +12,7 @@ from spacy_calib.doc.attributes import doc_view
 from spacy_calib.metrics.calibration_errors import smce
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pipe.scorer import corpus_of
-from tests.cli.conftest import (
-    TAG_OF,
-    calib,
-    entity_docs,
-    json_of,
-    ok,
-    refuses,
-    save_docs,
-    spacy_command,
-    spacy_process,
-)
+from tests.cli.conftest import TAG_OF, calib, entity_docs, json_of, ok, refuses, save_docs, spacy_command, spacy_process
 
 # srsly writes ten digits behind the point.
 WRITTEN = 1e-9
@@ -153,31 +143,6 @@ def test_the_explanation_of_several_pipes_is_printed_once(calibrated, dev, test_
     assert lines.index("A pair is one") > max(lines.rindex("calib (tagger)"), lines.rindex("morph_calib (morphologizer)"))
 
 
-class WorstGap:
-    """A metric of another package."""
-
-    short = "worst"
-    title = "Worst gap"
-
-    def __call__(self, scores, hits):
-        return np.max(np.abs(scores - hits))
-
-
-def test_a_metric_registered_elsewhere_is_in_table_json_and_scorer(register, calibrated, test_file, tmp_path):
-    ok(calib("evaluate", calibrated, test_file, "--silent", "-o", tmp_path / "before.json"))
-    register("calib_metrics", "elsewhere.WorstGap.v1", WorstGap)
-    outcome = calib("evaluate", calibrated, test_file, "-o", tmp_path / "after.json")
-    before, after = (figures(tmp_path / f"{name}.json")["calib"] for name in ("before", "after"))
-    worst = after["scores"].pop("worst")
-    assert before == after
-    assert 0 < worst["calibrated"] <= 1
-    assert f"Worst gap {worst['raw']:.4f} {worst['calibrated']:.4f} - -" in outcome.text
-    scored = scored_by_spacy(calibrated, test_file)
-    assert scored["calib_worst"] == pytest.approx(worst["calibrated"], abs=WRITTEN)
-    assert scored["calib_worst_raw"] == pytest.approx(worst["raw"], abs=WRITTEN)
-    assert "calib_worst" in spacy.load(calibrated).get_pipe_meta("calib").scores
-
-
 def test_the_bins_are_those_of_the_fit(model, dev, test_file, tmp_path):
     ok(calib("fit", model, dev, tmp_path / "out", "--components.calib.scorer.n_bins", 4, "--silent", "-m", "isotonic"))
     result = json_of("evaluate", tmp_path / "out", test_file)["calib"]
@@ -211,9 +176,6 @@ def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrate
     result = figures(tmp_path / "table.json")
     assert result["calib"]["tokens"] == 20
     assert list(result) == ["calib"]
-
-
-# Entities
 
 
 def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):

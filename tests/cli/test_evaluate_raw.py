@@ -1,7 +1,5 @@
 """`spacy calib evaluate` before any fit ("how bad is mine?"), and what it leaves out of the gold."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -94,10 +92,7 @@ def test_a_calib_pipe_that_was_never_fitted(changed_model, model, test_file):
 
 
 def test_what_cannot_be_judged_is_refused(model, calibrated, test_file, entity_test, ner_model, tmp_path):
-    refuses(
-        calib("evaluate", model, test_file, "--component", "ner"),
-        says("C317", component="ner"),
-    )
+    refuses(calib("evaluate", model, test_file, "--component", "ner"), says("C317", component="ner"))
     spacy.blank("xx").to_disk(tmp_path / "blank")
     refuses(calib("evaluate", tmp_path / "blank", test_file), says("C318"))
     refuses(calib("evaluate", ner_model, test_file, "-C", "ner"), "no gold ner annotation for component 'ner'")
@@ -156,9 +151,6 @@ def test_a_map_of_labels_gives_the_figures_of_the_gold_with_the_names_of_the_com
 def test_a_threshold_that_no_score_reaches(changed_model, test_file):
     path = changed_model(lambda nlp: nlp.add_pipe("calib", after="tagger", config={"threshold": 0.9999}))
     refuses(calib("evaluate", path, test_file), says("C005", n_pairs="0", threshold="0.9999"))
-
-
-# Tokens that align with no single one of the gold
 
 
 @pytest.fixture(scope="module")

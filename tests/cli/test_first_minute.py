@@ -1,7 +1,5 @@
 """What a stranger reads of `fit` in the first minute: one plain verdict, and no abbreviation without its meaning."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -9,8 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from tests.cli.conftest import CONTEXT, calib, ok, save_docs
-from tests.made import category_docs, revive_categorizer
+from tests.cli.conftest import calib, ok, save_docs
 
 
 @pytest.fixture(scope="module")
@@ -82,40 +79,6 @@ def test_unknown_labels_take_two_lines_and_info_tells_the_rest(fitted):
     assert "have a gold label that 'tagger' does not know" in told
     assert "--map" in told
     assert "a-long-unknown-label-7" in calib("info", folder).text
-
-
-def test_what_was_gained_by_context_reads_forward(model, dev, tmp_path):
-    few = ["--components.calib.selection.n_groups", "[1]"]
-    for number, options in enumerate(([], [CONTEXT])):
-        outcome = ok(calib("fit", model, dev, tmp_path / f"{number}", *few, *options))
-        about = spacy.load(tmp_path / f"{number}").get_pipe("calib").fit_info.context
-        found = about["comparison"]
-        before, after = f"{found['without']:.4f}", f"{found['with_context']:.4f}"
-        line = re.search(r"ℹ Context (.+?\))", outcome.text)[1]
-        assert re.search(rf"log loss of held-out documents (from|is) {before} (to|without it and) {after}", line), line
-        assert line.startswith("used") == about["kept"]
-        if found["with_context"] > found["without"]:
-            assert ("no clear difference" if about["when"] == "no_worse" and about["kept"] else "raises") in line
-        else:
-            assert "lowers" in line
-
-
-@pytest.fixture(scope="module")
-def of_categories(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("categories_first")
-    revive_categorizer().to_disk(folder / "model")
-    dev = save_docs(folder / "dev.spacy", category_docs(120, 41))
-    return ok(calib("fit", folder / "model", dev, folder / "out", "-C", "textcat", "-m", "isotonic")), folder / "out", dev
-
-
-def test_text_categories_are_no_tags(of_categories):
-    outcome, folder, dev = of_categories
-    assert judged(outcome.text)[0] == "textcat"
-    assert "the top label of each document" in outcome.text
-    assert not re.search(r"\btags?\b", outcome.text, flags=re.I)
-    assert "Category frequencies were counted on the fit data" in outcome.text
-    assert "Errors of categories by cross-validation" in outcome.text
-    assert not re.search(r"\btags?\b", ok(calib("evaluate", folder, dev)).text, flags=re.I)
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])

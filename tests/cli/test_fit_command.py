@@ -1,5 +1,3 @@
-"""`spacy calib fit`: what it writes, what it says, and what it leaves alone."""
-
 import json
 
 import pytest
@@ -120,79 +118,6 @@ def test_the_other_components_stay_byte_for_byte(model, calibrated):
     for plain, with_calib in zip(before.pipe(some_docs(before, 30)), after.pipe(some_docs(after, 30)), strict=True):
         assert (plain.to_array(attributes) == with_calib.to_array(attributes)).all()
         assert (plain.tensor == with_calib.tensor).all()
-
-
-CONFIG = """
-[components]
-
-[components.sure]
-factory = "calib"
-attr = "sure"
-threshold = 0.02
-normalize = true
-
-[components.sure.source]
-@calib_sources = "spacy-calib.Softmax.v1"
-component = "tagger"
-
-[components.sure.grouping]
-@calib_groupings = "spacy-calib.SCW.v1"
-
-[components.sure.recalibrator]
-@calib_recalibrators = "spacy-calib.Histogram.v1"
-n_bins = 4
-"""
-
-
-def test_component_and_attr_replace_what_the_config_says(model, dev, tmp_path):
-    (tmp_path / "fit.cfg").write_text(CONFIG)
-    options = ["--config", tmp_path / "fit.cfg", "-C", "morphologizer", "--attr", "morph_calib"]
-    ok(calib("fit", model, dev, tmp_path / "out", *options))
-    nlp = loaded(tmp_path / "out")
-    pipe = nlp.get_pipe("morph_calib")
-    assert (pipe.source.component, pipe.attr, pipe.threshold, pipe.normalize) == ("morphologizer", "morph_calib", 0.02, True)
-    assert (len(pipe.tokens.maps.groups), pipe.tokens.maps.prototype.n_bins) == (1, 4)
-    assert "sure" not in nlp.pipe_names
-
-
-CODE = """
-import spacy_calib
-from spacy_calib.calibration.recalibrators.identity import Identity
-from spacy_calib.registry import registry
-
-@registry.calib_recalibrators("spacy-calib-tests.Own.v1")
-def make_own():
-    return Own()
-
-class Own(Identity):
-    registered = "spacy-calib-tests.Own.v1"
-"""
-
-
-@pytest.mark.usefixtures("registered_until_the_end")
-def test_code_brings_a_method_of_ones_own(model, dev, tmp_path):
-    (tmp_path / "own.py").write_text(CODE)
-    options = ["--code", tmp_path / "own.py", "-m", "spacy-calib-tests.Own.v1"]
-    ok(calib("fit", model, dev, tmp_path / "out", *options))
-    assert loaded(tmp_path / "out").get_pipe("calib").fit_info.method == "spacy-calib-tests.Own.v1"
-    assert "spacy-calib-tests.Own.v1" in calib("info", tmp_path / "out", "--code", tmp_path / "own.py").text
-
-
-def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
-    both = tmp_path / "both"
-    ok(calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--method", "isotonic"))
-    nlp = loaded(both)
-    assert nlp.pipe_names[:5] == ["tok2vec", "tagger", "calib", "morphologizer", "morph_calib"]
-    alone = loaded(calibrated)
-    for doc, other in zip(nlp.pipe(some_docs(nlp)), alone.pipe(some_docs(alone)), strict=True):
-        assert [token._.calib_score for token in doc] == [token._.calib_score for token in other]
-        assert all(token._.morph_calib_score is not None for token in doc)
-        assert all("POS=" in label for token in doc for label in token._.morph_calib_scores)
-    outcome = calib("evaluate", both, test_file, "--output", tmp_path / "both.json")
-    assert "calib (tagger)" in outcome.text
-    assert "morph_calib (morphologizer)" in outcome.text
-    figures = json.loads((tmp_path / "both.json").read_text())
-    assert {name: figures[name]["component"] for name in figures} == {"calib": "tagger", "morph_calib": "morphologizer"}
 
 
 def test_a_group_with_too_few_pairs_falls_back_and_the_output_says_so(model, tmp_path):

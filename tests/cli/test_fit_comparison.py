@@ -1,7 +1,5 @@
 """`spacy calib fit` on a pipeline that has a calibration: which of the two is written, and what is printed of it; ticks of `fit` and `adapt`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -113,9 +111,6 @@ def test_a_pipe_of_another_name_is_not_replaced(calibrated, few, tmp_path):
     assert spacy.load(tmp_path / "out").pipe_names[-2:] != ["calib", "calib"]
 
 
-# Entities
-
-
 @pytest.fixture(scope="module")
 def without_texts(calibrated_ner, tmp_path_factory):
     """A calibrated recognizer that, like one from a card, does not know which texts it was fitted on: made-up ones recur."""
@@ -152,9 +147,6 @@ def test_another_event_that_was_asked_for_is_fitted(without_texts, entities, tmp
     options = ("-C", "ner", "--method", "auto", "--event", "overlap")
     assert compared(without_texts, entities, tmp_path / "out", *options)["written"] == "fit"
     assert spacy.load(tmp_path / "out").get_pipe("calib_ent").event == "overlap"
-
-
-# Ticks, and stock pipelines
 
 
 def test_little_gold_gets_no_tick(model, few, tmp_path):

@@ -1,7 +1,5 @@
 """`spacy calib fit` for recognizers and span categorizers: what it writes, what it leaves alone, and every option of theirs."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from pathlib import Path
@@ -59,9 +57,6 @@ def without_calib(config, name="calib_ent"):
     block = config["components"].pop(name)
     config["nlp"]["pipeline"] = [pipe for pipe in config["nlp"]["pipeline"] if pipe != name]
     return config, block
-
-
-# What is written
 
 
 def test_the_config_differs_by_the_factory_and_the_calib_block_alone(ner_model, calibrated_ner):
@@ -159,9 +154,6 @@ def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, 
     assert sum(of_spans.sizes) == 3
 
 
-# Options
-
-
 def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
     ner_model, calibrated_ner, entity_dev, entity_test, tmp_path
 ):
@@ -220,9 +212,6 @@ def test_train_data_gives_the_frequencies_of_tokens_and_entities(ner_model, enti
     assert pipe.fit_info.counted_on == "train.spacy"
 
 
-# Pipelines that were calibrated before
-
-
 def test_a_calibrated_pipeline_is_fitted_again(calibrated_ner, ner_model, entity_test, tmp_path, one_salt):
     ok(calib("fit", calibrated_ner, entity_test, tmp_path / "out", "-C", "ner", "--event", "overlap"))
     nlp, docs = run(tmp_path / "out", entity_test)
@@ -267,9 +256,6 @@ def test_the_order_of_the_fits_does_not_matter(ner_model, two_pipes, entity_dev,
         assert [ent._.calib_score for ent in doc.ents] == pytest.approx([ent._.calib_score for ent in other.ents])
 
 
-# Other recognizers
-
-
 def test_beam_ner_becomes_calib_beam_ner(tmp_path):
     model = save_recognizer("beam_ner", tmp_path / "model")
     data = save_docs(tmp_path / "few.spacy", entity_docs(40, 35))  # the beam search takes its time
@@ -312,9 +298,6 @@ def test_span_categorizers(factory, span_gold, tmp_path):
     assert n_spans == nlp.get_pipe("calib").fit_info.spans.spans
     assert f"{n_spans:,} predicted entities" in outcome.text
     assert all(token._.calib_score is not None for doc in docs for token in doc)
-
-
-# Gold that is there in part
 
 
 def test_a_recognizer_that_finds_nothing_passes_entity_scores_through_and_says_so(ner_model, tmp_path):

@@ -1,7 +1,5 @@
 """Where the settings of `spacy calib fit` come from: option, dotted setting, config file, the pipeline's own pipe, defaults."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest
@@ -35,9 +33,6 @@ def settings_of(options, overrides=None, base=OWN):
     return pipe_settings(("calib", base), options, overrides)[1]
 
 
-# The whole command
-
-
 def test_the_block_of_the_pipeline_is_the_default(by_hand, dev, tmp_path):
     outcome = ok(calib("fit", by_hand, dev, tmp_path / "out"))
     assert "Settings that were not given are those of the pipeline's calib pipe 'calib'" in outcome.text
@@ -61,31 +56,25 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
     assert len(fitted(tmp_path / "out", "sure").groups) == 2
 
 
-@pytest.mark.parametrize(
-    ("given", "status", "sentence"),
-    [
-        (["--gruops", 3], 2, "--gruops"),
-        (["--components", 3], 2, "--components"),
-        (["-Z"], 2, "-Z"),
-        (["one_too_many"], 2, "one_too_many"),
-        (["--components.tagger.threshold", 0.1], 1, "--components.tagger.threshold is no setting of the pipe 'calib', which is being fitted"),
-        (["--training.dropout", 0.1], 1, "its settings begin with --components.calib."),
-        (["--components.calib", 3], 1, "--components.calib is no setting"),
-        (["--components.calib.", 3], 1, "--components.calib. is no setting"),
-        (["--components.calib.treshold", 0.1], 1, "treshold"),
-        (["--components.calib.grouping.n_gruops", 3], 1, "n_gruops"),
-        (["--components.calib.grouping.n_groups", "many"], 1, "many"),
-        (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but must be a block with @calib_scalings"),
-        (["--components.calib.source", "null"], 1, "source is None, but must be a block with @calib_sources"),
-        (["--components.calib.source.component", 3], 1, "'3'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "status", "sentence"), [
+    (["--gruops", 3], 2, "--gruops"),
+    (["--components", 3], 2, "--components"),
+    (["-Z"], 2, "-Z"),
+    (["one_too_many"], 2, "one_too_many"),
+    (["--components.tagger.threshold", 0.1], 1, "--components.tagger.threshold is no setting of the pipe 'calib', which is being fitted"),
+    (["--training.dropout", 0.1], 1, "its settings begin with --components.calib."),
+    (["--components.calib", 3], 1, "--components.calib is no setting"),
+    (["--components.calib.", 3], 1, "--components.calib. is no setting"),
+    (["--components.calib.treshold", 0.1], 1, "treshold"),
+    (["--components.calib.grouping.n_gruops", 3], 1, "n_gruops"),
+    (["--components.calib.grouping.n_groups", "many"], 1, "many"),
+    (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but must be a block with @calib_scalings"),
+    (["--components.calib.source", "null"], 1, "source is None, but must be a block with @calib_sources"),
+    (["--components.calib.source.component", 3], 1, "'3'"),
+])  # fmt: skip
 def test_what_is_mistyped_is_refused_and_nothing_is_written(given, status, sentence, model, dev, tmp_path):
     refuses(calib("fit", model, dev, tmp_path / "out", *given), sentence, code=status)
     assert list(tmp_path.iterdir()) == []
-
-
-# From settings to settings
 
 
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
@@ -118,21 +107,18 @@ def test_other_settings_of_a_function_stay_with_it_and_go_with_it():
     assert settings_of({}, other, base=binned)["recalibrator"] == {"@calib_recalibrators": BETA}
 
 
-@pytest.mark.parametrize(
-    ("options", "overrides", "stays"),
-    [
-        ({}, {}, True),
-        ({}, {"components.calib.threshold": 0.1}, True),
-        ({"method": "auto"}, {}, True),
-        ({}, {"components.calib.selection.n_groups": [4]}, True),
-        ({"method": "isotonic"}, {}, False),
-        ({"groups": 4}, {}, False),
-        ({}, {"components.calib.scaling.@calib_scalings": "spacy-calib.VectorScaling.v1"}, False),
-        ({}, {"components.calib.tag_offsets": True}, False),
-        ({}, {"components.calib.grouping.n_groups": 4}, False),
-        ({}, {"components.calib.selection": None}, False),
-    ],
-)
+@pytest.mark.parametrize(("options", "overrides", "stays"), [
+    ({}, {}, True),
+    ({}, {"components.calib.threshold": 0.1}, True),
+    ({"method": "auto"}, {}, True),
+    ({}, {"components.calib.selection.n_groups": [4]}, True),
+    ({"method": "isotonic"}, {}, False),
+    ({"groups": 4}, {}, False),
+    ({}, {"components.calib.scaling.@calib_scalings": "spacy-calib.VectorScaling.v1"}, False),
+    ({}, {"components.calib.tag_offsets": True}, False),
+    ({}, {"components.calib.grouping.n_groups": 4}, False),
+    ({}, {"components.calib.selection": None}, False),
+])  # fmt: skip
 def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, overrides, stays):
     settings = settings_of(options, overrides, base={**OWN, "selection": AUTO})
     assert (settings["selection"] is not None) == stays
@@ -142,11 +128,7 @@ def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, ov
 
 @pytest.mark.parametrize(
     ("block", "setting", "registered"),
-    [
-        ("grouping", "n_groups", "TFG"),
-        ("recalibrator", "n_bins", "Histogram"),
-        ("scaling", "ridge", "MatrixScaling"),
-    ],
+    [("grouping", "n_groups", "TFG"), ("recalibrator", "n_bins", "Histogram"), ("scaling", "ridge", "MatrixScaling")],
 )
 def test_what_auto_chooses_cannot_be_given_beside_it(block, setting, registered):
     given = {
@@ -166,21 +148,10 @@ def test_a_config_stands_in_place_of_the_pipelines_block(by_hand, dev, tmp_path)
     assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold) == (1, "spacy-calib.Platt.v1", 0.01)
 
 
-# Which pipe
-
-
-@pytest.mark.parametrize(
-    ("attr", "component", "name"),
-    [
-        (None, None, "first"),
-        (None, "tagger", "second"),
-        (None, "senter", None),
-        ("sure", None, "third"),
-        ("sure", "tagger", "third"),
-        ("new", None, None),
-        ("new", "tagger", None),
-    ],
-)
+@pytest.mark.parametrize(("attr", "component", "name"), [
+    (None, None, "first"), (None, "tagger", "second"), (None, "senter", None), ("sure", None, "third"),
+    ("sure", "tagger", "third"), ("new", None, None), ("new", "tagger", None),
+])  # fmt: skip
 def test_the_pipe_is_found_by_its_prefix_or_by_what_it_reads(attr, component, name, trained_bytes):
     nlp = revive(trained_bytes)
     for pipe, prefix, source in (
@@ -203,20 +174,14 @@ def test_the_first_pipe_of_the_default_component_counts_where_none_has_the_defau
     assert old_block(nlp)[0] == "other"
 
 
-# Reading the command line
-
-
-@pytest.mark.parametrize(
-    ("args", "dotted"),
-    [
-        (["a", "--b", "c"], []),
-        (["--b.c", "1", "a"], ["--b.c", "1"]),
-        (["a", "--b.c=1", "d"], ["--b.c=1"]),
-        (["a", "--b.c", "--d"], ["--b.c"]),
-        (["--out=a.b", "--x", "--b.@c", "d.v1"], ["--b.@c", "d.v1"]),
-        (["a.b", "-c", "x.cfg", "--", "--b.c", "1"], []),
-    ],
-)
+@pytest.mark.parametrize(("args", "dotted"), [
+    (["a", "--b", "c"], []),
+    (["--b.c", "1", "a"], ["--b.c", "1"]),
+    (["a", "--b.c=1", "d"], ["--b.c=1"]),
+    (["a", "--b.c", "--d"], ["--b.c"]),
+    (["--out=a.b", "--x", "--b.@c", "d.v1"], ["--b.@c", "d.v1"]),
+    (["a.b", "-c", "x.cfg", "--", "--b.c", "1"], []),
+])  # fmt: skip
 def test_dotted_settings_are_taken_out_of_a_command_line(args, dotted):
     others, found = split_overrides(args)
     assert found == dotted

@@ -1,7 +1,3 @@
-"""`spacy calib fit` with scalings, normalization and --method auto, and what `info` shows of them."""
-
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut
@@ -30,9 +26,6 @@ def info_of(path) -> dict:
     return info
 
 
-# What is written
-
-
 def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
     _, path = fit_with_all_options
     block = loaded(path).config["components"]["calib"]
@@ -41,9 +34,6 @@ def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
     assert (block["normalize"], block["selection"]) == ("other", None)
     for token in tokens_of(path):
         assert sum(token._.calib_scores.values()) <= 1 + 1e-9
-
-
-# What is printed
 
 
 @pytest.mark.parametrize(("kind", "why"), [("Vector", "the scaling has a bias"), ("Temperature", "no tag differs")])
@@ -64,9 +54,6 @@ def test_info_as_json(fit_with_all_options, calibrated):
     assert info["tag_offsets"]["strength"] is None or info["tag_offsets"]["strength"] > 0
     plain = info_of(calibrated)
     assert [plain[name] for name in ("scaling", "tag_offsets", "selection")] == [None] * 3
-
-
-# The method chosen on the data
 
 
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
@@ -114,9 +101,6 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
     assert "Chosen by cross-validation over 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
 
 
-# Too little data for the method
-
-
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
     monkeypatch.setattr("spacy_calib.pipe.fitting.evaluate_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
@@ -155,49 +139,15 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     assert held_out["calibrated"] < held_out["raw"] - 2 * held_out["error"]
 
 
-# What is refused
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
-        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
-        ([setting("scaling", "")], "scaling is '', but must be a block with @calib_scalings"),
-        ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
-        (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
-        (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
-        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.tag_offsets must be left out with --method auto"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "sentence"), [
+    ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
+    ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
+    ([setting("scaling", "")], "scaling is '', but must be a block with @calib_scalings"),
+    ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
+    (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
+    (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
+    (["-m", "auto", TAG_OFFSETS], "Option --components.calib.tag_offsets must be left out with --method auto"),
+])  # fmt: skip
 def test_wrong_values(options, sentence, model, dev, tmp_path):
     refuses(calib("fit", model, dev, tmp_path / "out", *options), sentence)
     assert not (tmp_path / "out").exists()
-
-
-CONFIG = """
-[components]
-
-[components.calib]
-factory = "calib"
-normalize = "other"
-
-[components.calib.source]
-@calib_sources = "spacy-calib.Softmax.v1"
-component = "tagger"
-
-[components.calib.scaling]
-@calib_scalings = "spacy-calib.MatrixScaling.v1"
-ridge = 50.0
-bias_ridge = 2.0
-"""
-
-
-def test_an_option_overrides_the_config(model, dev, tmp_path):
-    (tmp_path / "fit.cfg").write_text(CONFIG)
-    options = [scaling("Vector"), setting("normalize", "true"), TAG_OFFSETS, "--silent"]
-    ok(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options))
-    pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.tokens.scaling.registered == "spacy-calib.VectorScaling.v1"
-    assert pipe.normalize is True
-    assert pipe.tag_offsets

@@ -1,7 +1,5 @@
 """Made-up command lines end in a sentence, never in a traceback: a sample of scripts/fuzz_cli.py, and those that once did not."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 
@@ -46,10 +44,7 @@ def fails_at_words(doc):
 @pytest.mark.parametrize("n_process", [1, 2])
 @pytest.mark.parametrize(
     ("text", "code", "words"),
-    [
-        ("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"),
-        ("ours", "C203", "nan"),
-    ],
+    [("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"), ("ours", "C203", "nan")],
 )
 def test_a_component_that_fails_is_a_sentence(n_process, text, code, words):
     nlp = spacy.blank("xx")

@@ -1,7 +1,5 @@
 """More gold beside DATA: `calib fit MODEL DATA OUTPUT --gold PATH`."""
 
-from __future__ import annotations
-
 import pytest
 from spacy.language import Language
 from spacy.tokens import DocBin

@@ -1,6 +1,4 @@
-"""Data without gold is refused before the pipeline runs over it; progress bars are for terminals."""
-
-from __future__ import annotations
+"""Data without gold is refused before the pipeline runs over it."""
 
 import pytest
 import spacy
@@ -37,7 +35,3 @@ def test_so_do_commands_on_a_recognizer(ner_model, calibrated_ner, without_gold,
     refuses(calib("fit", ner_model, without_gold, tmp_path / "out", "-C", "ner"), "The data has no gold")
     refuses(calib("evaluate", calibrated_ner, without_gold), "The data has no gold")
     refuses(calib("threshold", calibrated_ner, without_gold, "--precision", 0.9), "The data has no gold")
-
-
-def test_there_is_no_progress_bar_without_a_terminal(calibrated, test_file):
-    assert "doc/s" not in calib("evaluate", calibrated, test_file).text

@@ -1,7 +1,5 @@
 """Somebody has a fitted pipeline and guesses words and texts: he finds nothing but what docs/questions.md admits."""
 
-from __future__ import annotations
-
 import itertools
 import string
 from collections.abc import Iterator
@@ -208,15 +206,12 @@ def scores_of(nlp: Language, docs: list[Doc]) -> np.ndarray:
     return np.unique(scores[(scores > 1e-9) & (scores < 1 - 1e-9)])
 
 
-@pytest.mark.parametrize(
-    ("component", "options"),
-    [
-        ("tagger", ["-m", "isotonic", "--groups", "5", "--always"]),
-        ("tagger", ["-m", "histogram", "--groups", "5", "--always"]),
-        ("ner", ["-m", "scaling-binning", "--always"]),
-        ("ner", []),
-    ],
-)
+@pytest.mark.parametrize(("component", "options"), [
+    ("tagger", ["-m", "isotonic", "--groups", "5", "--always"]),
+    ("tagger", ["-m", "histogram", "--groups", "5", "--always"]),
+    ("ner", ["-m", "scaling-binning", "--always"]),
+    ("ner", []),
+])  # fmt: skip
 def test_no_saved_number_is_the_score_of_a_text(component, options, model, ner_model, tmp_path):
     """Points of an isotonic map and edges of bins were: of 20 names 16 were among the 40 nearest of 1,200 guesses, now at most 4."""
     gold, known, candidates, secrets = framed_gold(tmp_path, component, 4)

@@ -1,5 +1,3 @@
-"""`spacy calib info`: what the fitted pipes of a pipeline hold."""
-
 import json
 
 import spacy
@@ -24,16 +22,6 @@ def test_info_says_what_the_pipe_holds(calibrated):
         "Errors by cross-validation (tags)",
     ):
         assert part in outcome.text
-
-
-def test_no_line_is_wider_than_100_columns_and_no_fact_is_that_there_is_none(calibrated, calibrated_ner, two_pipes):
-    for model in (calibrated, calibrated_ner, two_pipes):
-        lines = ok(calib("info", model)).printed.splitlines()
-        assert max(map(len, lines)) <= 100
-        facts = lines[next(i for i, line in enumerate(lines) if line.startswith(("Component", "Pretrained"))) :]
-        facts = facts[: facts.index("")]
-        assert len(facts) > 5
-        assert not [line for line in facts if line.split()[-1] == "none" or " none" in line]
 
 
 def test_info_as_json(calibrated):
@@ -78,9 +66,6 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
     refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
 
 
-# Entities
-
-
 def test_info_on_a_recognizer(calibrated_ner, tmp_path):
     outcome = ok(calib("info", calibrated_ner, "-o", tmp_path / "info.json"))
     held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
@@ -96,9 +81,6 @@ def test_info_on_a_recognizer(calibrated_ner, tmp_path):
         "Group O (1 tag): O",
     ):
         assert part in outcome.text
-
-
-# What a method was chosen from
 
 
 def test_all_candidates_are_shown_in_columns_as_wide_as_what_they_hold(capsys):

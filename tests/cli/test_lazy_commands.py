@@ -1,7 +1,5 @@
 """A command is imported when it is used: `python -m spacy ...` stays quick, and other packages can add commands."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess
@@ -71,12 +69,9 @@ def greenhouse(tmp_path):
     (tmp_path / "watering.py").write_text(GREENHOUSE)
     (tmp_path / "plain.py").write_text('"""A plain function."""\n\n\ndef plain():\n    return 1\n')
     entries = (
-        "broken = greenhouse.water:water",
-        "fit = watering:water",
-        "missing = nowhere.water:water",
-        "plain = plain:plain",
+        "broken = greenhouse.water:water", "fit = watering:water", "missing = nowhere.water:water", "plain = plain:plain",
         "water = watering:water",
-    )
+    )  # fmt: skip
     install(tmp_path, "greenhouse", "\n".join(["[spacy_calib_commands]", *entries, ""]))
     return tmp_path
 
@@ -103,31 +98,17 @@ def test_the_list_of_commands_imports_no_command(greenhouse):
     assert "  missing" in done.stdout
 
 
-def test_a_command_of_another_package_runs_with_options_and_help(greenhouse, monkeypatch):
-    monkeypatch.syspath_prepend(greenhouse)
-    outcome = calib("water", "rose")
-    assert (outcome.code, outcome.text) == (0, "watered rose")
-    shown = calib("water", "--help").text
-    assert "Water a plant." in shown
-    assert "python -m spacy calib water rose" in shown
-    assert calib("water").code == 2
-    assert not SUGGESTS or "Did you mean 'water'" in calib("watr").text
-
-
 def test_a_command_of_another_package_replaces_none_of_ours(greenhouse, monkeypatch):
     monkeypatch.syspath_prepend(greenhouse)
     assert COMMANDS["fit"] in calib("--help").text
     assert "--train-data" in calib("fit", "--help").text
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("broken", "greenhouse.water:water cannot be imported (RuntimeError: imported too early)"),
-        ("missing", "nowhere.water:water cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
-        ("plain", "plain:plain cannot be imported (it is not made by @command of spacy_calib.cli.shared.command)"),
-    ],
-)
+@pytest.mark.parametrize(("name", "why"), [
+    ("broken", "greenhouse.water:water cannot be imported (RuntimeError: imported too early)"),
+    ("missing", "nowhere.water:water cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
+    ("plain", "plain:plain cannot be imported (it is not made by @command of spacy_calib.cli.shared.command)"),
+])  # fmt: skip
 def test_a_package_that_cannot_be_imported_is_one_sentence(name, why, greenhouse, monkeypatch):
     monkeypatch.syspath_prepend(greenhouse)
     refuses(calib(name), f"The command `calib {name}` cannot be used: {why}")

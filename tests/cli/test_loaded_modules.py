@@ -1,7 +1,5 @@
 """A fitted pipeline scores with few modules: what fits, evaluates or plugs in is not imported."""
 
-from __future__ import annotations
-
 import re
 
 from tests.docs.pages import ROOT

@@ -1,7 +1,5 @@
 """Commands over many texts: the words of a text are let go with it, and what is told is the same."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
@@ -13,10 +11,7 @@ from spacy_calib.cli.shared import run as scoring
 from tests.cli.conftest import calib, json_of, refuses
 from tests.conftest import made_up_sentences
 
-COMMANDS = {
-    "expect": (),
-    "rank": ("--top", 12),
-}
+COMMANDS = {"expect": (), "rank": ("--top", 12)}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """No message names an option that the command lacks which prints it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores of other components through the command line: a source named by dotted settings, and what the commands make of it."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path
@@ -86,19 +84,6 @@ def fit_shortly(place: Path, output: Path, *options: object):
     return calib("fit", place / "model", place / "dev.spacy", output, "--method", "isotonic", "--code", CODE, *options)
 
 
-@pytest.mark.parametrize(("kind", "source"), zip(KINDS, ("Span", "Token", "Doc"), strict=True))
-def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_path, kind, source, one_salt):
-    for outcome in (
-        fit_shortly(place, tmp_path / "short", "-C", "guess", *scores_at(source, "_.trust")),
-        fit(place, kind, tmp_path / "dotted", "--method", "isotonic"),
-    ):
-        assert outcome.code == 0, outcome.text
-    short, dotted = (spacy.load(tmp_path / name) for name in ("short", "dotted"))
-    name = "calib_ent" if kind == "spans" else "calib"
-    assert short.config["components"][name] == dotted.config["components"][name]
-    assert short.get_pipe(name).to_bytes() == dotted.get_pipe(name).to_bytes()
-
-
 def test_get_further_scores_documents(place, tmp_path):
     """Categories are right as often as the second score says, of which the first knows nothing."""
     plugin, nlp, rng = import_file("python_code", CODE), spacy.load(place / "model"), random.Random(1)
@@ -123,23 +108,20 @@ def test_get_further_scores_documents(place, tmp_path):
     assert told["_.trust,known"]["calibrated"] < told["_.trust"]["calibrated"] - 0.05
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ((*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"), says("C740", given="known")),
-        (
-            (setting("source.@calib_sources", "cats"),),
-            "must be a function of the registry calib_sources, but 'cats' is not registered",
-        ),
-        ((setting("source.score", "_.trust"),), "The pipeline has no component 'tagger'"),
-        ((*scores_at("Span"), setting("source.way", "kbv")), "unexpected argument: 'way'"),
-        (scores_at("Span", "trust"), says("C285", where="doc.spans['trust'].attrs['scores']")),
-        (scores_at("Token", "_.nothing"), "The extension Token._.nothing does not exist"),
-        (scores_at("Token", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
-        (scores_at("Token", ""), "Nothing in the fit data has a score at doc.user_data['']"),
-        ((*scores_at("Span"), "-C", "other"), "The pipeline has no component 'other'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "sentence"), [
+    ((*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"), says("C740", given="known")),
+    (
+        (setting("source.@calib_sources", "cats"),),
+        "must be a function of the registry calib_sources, but 'cats' is not registered",
+    ),
+    ((setting("source.score", "_.trust"),), "The pipeline has no component 'tagger'"),
+    ((*scores_at("Span"), setting("source.way", "kbv")), "unexpected argument: 'way'"),
+    (scores_at("Span", "trust"), says("C285", where="doc.spans['trust'].attrs['scores']")),
+    (scores_at("Token", "_.nothing"), "The extension Token._.nothing does not exist"),
+    (scores_at("Token", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
+    (scores_at("Token", ""), "Nothing in the fit data has a score at doc.user_data['']"),
+    ((*scores_at("Span"), "-C", "other"), "The pipeline has no component 'other'"),
+])  # fmt: skip
 def test_settings_that_make_no_sense(place, tmp_path, options, sentence):
     refuses(fit_shortly(place, tmp_path / "m", *options), sentence)
     assert not (tmp_path / "m").exists()

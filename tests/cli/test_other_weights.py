@@ -1,7 +1,3 @@
-"""info, evaluate and expect say when the component was trained since the fit."""
-
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

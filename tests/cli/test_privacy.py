@@ -1,7 +1,5 @@
 """What commands write holds no words of the gold, and a Doc that was cut none of the rest: an attacker has it, and looks for them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle
@@ -69,13 +67,10 @@ def test_nothing_that_is_made_of_a_fitted_recognizer_holds_words_of_the_gold(ner
         warnings.simplefilter("ignore")  # made-up sentences repeat themselves
         ok(
             calib(
-                "adapt",
-                first,
-                save_docs(tmp_path / "few.spacy", [*entity_docs(6, 5), planted(Vocab(), True)]),
-                adapted,
+                "adapt", first, save_docs(tmp_path / "few.spacy", [*entity_docs(6, 5), planted(Vocab(), True)]), adapted,
                 "--silent",
             )
-        )
+        )  # fmt: skip
     ok(calib("threshold", first, gold, "-p", 0.7, "--apply", cut, "--silent"))
     ok(calib("stock", cut, stock, "--silent"))
     assert [(path.name, *hit) for path in (first, adapted, cut, stock) for hit in found_in(path)] == []
@@ -107,9 +102,6 @@ def test_a_pipeline_fitted_in_python_holds_none_where_the_strings_are_put_back(n
     assert found_in(tmp_path / "out") == []
     doc = spacy.load(tmp_path / "out")("the old dog saw a duck .")
     assert all(token._.calib_score is not None for token in doc)
-
-
-# Docs that were cut
 
 
 def numbers_in(value: object) -> list[int]:

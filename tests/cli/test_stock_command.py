@@ -1,7 +1,5 @@
 """`spacy calib stock`: the pipeline as it was before it was calibrated."""
 
-from __future__ import annotations
-
 import spacy
 from spacy.pipeline import EntityRecognizer
 
@@ -51,9 +49,6 @@ def test_a_tagger_a_span_categorizer_and_a_second_pass(
         outcome = ok(calib("stock", after, tmp_path / name))
         assert f"'{'calib_ent' if after == twice else 'calib'}' was removed" in outcome.text
         same_but_for_strings(before, tmp_path / name)
-
-
-# Faults
 
 
 def test_a_stock_pipeline_is_refused(ner_model, tmp_path):

@@ -1,7 +1,5 @@
 """`spacy calib threshold --recall`: what is missed, the pipeline that flags it, and the review beside `--precision`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -193,18 +191,12 @@ def test_a_fit_forgets_the_cut_offs_and_adapting_keeps_them(applied, entity_dev,
     assert pipes[0].tokens.recall_cutoffs == pipes[1].tokens.recall_cutoffs
 
 
-# Faults
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ([], says("C307")),
-        (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
-        (["-r", 0.9, "-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
-        (["-r", 0.9, "--per", "group"], "Option --per must be all or label with --recall, but 'group' was given."),
-    ],
-)
+@pytest.mark.parametrize(("options", "sentence"), [
+    ([], says("C307")),
+    (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
+    (["-r", 0.9, "-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
+    (["-r", 0.9, "--per", "group"], "Option --per must be all or label with --recall, but 'group' was given."),
+])  # fmt: skip
 def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):
     refuses(calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out"), sentence)
     assert not list(tmp_path.iterdir())
@@ -213,7 +205,4 @@ def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_tes
 def test_gold_without_entities(calibrated_ner, tmp_path):
     docs = [Doc(Vocab(), words=["nobody", "lives", "there"], ents=["O", "O", "O"]) for _ in range(3)]
     data = save_docs(tmp_path / "none.spacy", docs)
-    refuses(
-        calib("threshold", calibrated_ner, data, "-r", 0.9),
-        says("C800", what="The gold has no entities (9 tokens)"),
-    )
+    refuses(calib("threshold", calibrated_ner, data, "-r", 0.9), says("C800", what="The gold has no entities (9 tokens)"))

@@ -4,8 +4,6 @@ The gold is written here, and which predictions are right is found here too, by 
 beyond the paths are typed only if a sentence that was printed before names them.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
@@ -49,15 +47,11 @@ NAMES = {
     ),
 }  # fmt: skip
 SENTENCES = (
-    "{person} of {org} flew to {place} on Monday.",
-    "{org} sued {org} in {place}.",
-    "Last year {person} met {person} near {place}.",
-    "two days later {place} was cold, said {person}.",
-    "Nobody at {org} knew.",
-    "We bought 20 books from {org} for {person}.",
-    "{place} and {place} are far from here.",
+    "{person} of {org} flew to {place} on Monday.", "{org} sued {org} in {place}.",
+    "Last year {person} met {person} near {place}.", "two days later {place} was cold, said {person}.", "Nobody at {org} knew.",
+    "We bought 20 books from {org} for {person}.", "{place} and {place} are far from here.",
     "i saw {person} at {org} in the French quarter",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,8 +78,6 @@ def _make_text(template: str, rng: random.Random) -> Text:
         text += piece
     return Text(text, tuple(names))
 
-
-# How many are right, found by hand
 
 ARTICLE = re.compile(r"(?:the|a|an) ", re.IGNORECASE)
 
@@ -125,8 +117,6 @@ def count_right(nlp: Language, texts: Sequence[Answered], kinds: Mapping[str, st
 def kinds_of(labels: str) -> Mapping[str, str]:
     return KINDS if "GPE" in labels else COARSE_KINDS
 
-
-# Pipelines, gold, texts
 
 QUEUED, OTHER, START = make_texts(40, 1), make_texts(40, 2), make_texts(60, 3)
 
@@ -212,9 +202,6 @@ def json_in(outcome: Outcome) -> dict[str, Any]:
     return result
 
 
-# Answers
-
-
 def shown_spans(tool: str, record: dict[str, Any]) -> list[tuple[int, int, str]]:
     """(start, end, label) of what a record of a queue shows."""
     if tool == "doccano":
@@ -259,8 +246,6 @@ def answer_entities(tool: str, queue: Path, labels: Mapping[str, str], kinds: Ma
     write(path, exports, array=tool in ARRAYS)
     return list(answered.values())
 
-
-# The walk
 
 WHOLE, SINGLE = ("rank", "--to-adapt"), ("rank", "--order", "random", "--unit", "entity")
 # Each pipeline with each tool, each gold and both queues.
@@ -313,8 +298,6 @@ def fitted_on(walk: Walk, pipeline: Path, answers: Path, output: Path) -> tuple[
         return result["adaptations"][-1]["spans"]["entries"], result["adaptations"][-1]["spans"]["right"]
     return result["spans"]["spans"], result["spans"]["right"]
 
-
-# On real text
 
 SOURCES = {"UNER-EWT": ("uner_english_ewt/test.iob2.gz", 1), "WikiNEuRal": ("wikineural_en/test.conll.gz", 0)}
 REAL_KINDS = {"PER": "person", "LOC": "place", "ORG": "org"}

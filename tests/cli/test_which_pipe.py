@@ -1,44 +1,31 @@
 """Commands on a pipeline with two calib pipes: which one they read, and fits of two components in one run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
 import pytest
 import spacy
-from spacy.tokens import Doc
 
 import spacy_calib
 from tests.sentences import says
 
-from .conftest import calib, docs_in, fitted_to, json_of, ok, refuses, save_docs
+from .conftest import calib, copy_with, docs_in, fitted_to, json_of, ok, refuses, save_docs
 
 CHOICE = "choose one: --component tagger (tag) or --component ner (ner)."
 
 
-def with_only(kind: str, path, output):
-    """Gold with tags alone, or with entities alone."""
-    docs = []
-    for doc in docs_in(path):
-        words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
-        labels = {"tags": [token.tag_ for token in doc]} if kind == "tags" else {"ents": bilou(doc)}
-        docs.append(Doc(doc.vocab, words=words, spaces=spaces, **labels))
-    return save_docs(output, docs)
-
-
-def bilou(doc) -> list[str]:
-    return [f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in doc]
-
-
 @pytest.fixture(scope="module")
 def tags(entity_test, tmp_path_factory):
-    return with_only("tags", entity_test, tmp_path_factory.mktemp("gold") / "tags.spacy")
+    """Gold with tags alone."""
+    path = tmp_path_factory.mktemp("gold") / "tags.spacy"
+    return save_docs(path, [copy_with(doc, "tags") for doc in docs_in(entity_test)])
 
 
 @pytest.fixture(scope="module")
 def entities(entity_test, tmp_path_factory):
-    return with_only("ents", entity_test, tmp_path_factory.mktemp("gold") / "entities.spacy")
+    """Gold with entities alone."""
+    path = tmp_path_factory.mktemp("gold") / "entities.spacy"
+    return save_docs(path, [copy_with(doc, "ents") for doc in docs_in(entity_test)])
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +54,12 @@ def test_gold_of_both_is_evaluated_for_both_and_adapt_asks_for_one(two_pipes, en
     assert "Adapted tagger" in ok(calib("adapt", two_pipes, entity_test, tmp_path / "adapted", "-C", "tagger")).text
 
 
-def test_rank_takes_the_pipe_that_its_gold_is_of(two_pipes, tags, entities):
-    assert "The gold is for 'ner'" in ok(calib("rank", two_pipes, entities)).text
-    assert "The gold is for 'tagger'" in ok(calib("rank", two_pipes, tags)).text
-
-
-def test_the_line_is_no_part_of_what_is_printed_as_json(two_pipes, entities, capfd):
-    spacy_calib.evaluate(two_pipes, entities)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
     outcome = ok(calib("threshold", two_pipes, entities, "--precision", 0.5, "-o", tmp_path / "cutoffs.json"))
     assert json.loads((tmp_path / "cutoffs.json").read_text())["pipe"] == "calib_ent"
     assert "left out" not in outcome.text
     refuses(
-        calib("threshold", two_pipes, tags, "--precision", 0.5),
-        says("C080", layer="ner", component="ner", others="'tagger'"),
+        calib("threshold", two_pipes, tags, "--precision", 0.5), says("C080", layer="ner", component="ner", others="'tagger'")
     )
     refused = calib("threshold", two_pipes, entities, "--precision", 0.5, "-C", "tagger")
     refuses(refused, says("C065", name="calib", component="tagger"))
@@ -168,14 +144,11 @@ def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp
     assert {pipe["comparison"]["written"] for pipe in result["pipes"].values()} == {"fit"}
 
 
-@pytest.mark.parametrize(
-    ("options", "given"),
-    [
-        (["--attr", "mine"], "--attr"),
-        (["--second-pass"], "--second-pass"),
-        (["--components.calib.threshold", "0.02"], "--components.calib.threshold"),
-    ],
-)
+@pytest.mark.parametrize(("options", "given"), [
+    (["--attr", "mine"], "--attr"),
+    (["--second-pass"], "--second-pass"),
+    (["--components.calib.threshold", "0.02"], "--components.calib.threshold"),
+])  # fmt: skip
 def test_what_belongs_to_one_component_is_refused_beside_two(ner_model, entity_dev, tmp_path, options, given):
     outcome = calib("fit", ner_model, entity_dev, tmp_path / "both", "-C", "tagger", "-C", "ner", *options)
     refuses(outcome, f"Option {given} must be left out with several --component")

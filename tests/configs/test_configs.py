@@ -1,7 +1,5 @@
 """Every config in configs/ loads, and does what its name says."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The spaCy projects for entity recognition: corpora are read as they say, the config trains, and the steps fit together."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json
@@ -76,13 +74,13 @@ def take(folder: Path, name: str) -> dict[str, str]:
     return {split: (folder / "corpus" / f"{split}.conll").read_text(encoding="utf-8") for split in SPLITS}
 
 
-def converted(folder: Path, text: str, split: str = "dev") -> list[Doc]:
+def converted(folder: Path, text: str) -> list[Doc]:
     """Convert one text as all three splits, and read one of them."""
     (folder / "conll").mkdir(exist_ok=True)
     for name in SPLITS:
         (folder / "conll" / f"{name}.conll").write_text(text, encoding="utf-8")
     CONVERT.main(folder / "conll", folder / "corpus")
-    return list(DocBin().from_disk(folder / "corpus" / f"{split}.spacy").get_docs(Vocab()))
+    return list(DocBin().from_disk(folder / "corpus" / "dev.spacy").get_docs(Vocab()))
 
 
 def entities(docs: list[Doc]) -> list[list[tuple[str, str]]]:
@@ -95,13 +93,6 @@ def test_take_says_what_to_do_without_a_corpus(tmp_path, monkeypatch, capsys, na
         monkeypatch.setenv("SPACY_CALIB_DATA", data)
         assert hint in fails(capsys, lambda: take(tmp_path, name))
     assert not (tmp_path / "corpus").exists()
-
-
-def test_take_copies_the_data_folder(tmp_path, monkeypatch):
-    texts = {split: rows([(f"#{split}", "O"), ("Rome", "B-location")]) for split in SPLITS}
-    write_data(tmp_path, "wnut17", **texts)
-    monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path))
-    assert take(tmp_path, "wnut17") == texts
 
 
 def test_take_reads_the_files_of_wnut17(tmp_path):
@@ -130,34 +121,25 @@ def test_take_splits_the_validation_file_of_wikineural(tmp_path):
     }
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_convert_makes_one_doc_a_sentence_and_keeps_every_word(tmp_path, split):
+def test_convert_makes_one_doc_a_sentence_and_keeps_every_word(tmp_path):
     sentences = [
         [("#", "O"), ("#Rome", "B-location"), ("can't", "O"), ("http://a.b/c", "O"), ("\N{FACE WITH TEARS OF JOY}", "O")],
         [("New", "B-location"), ("York", "I-location"), ("Rome", "B-location")],
         [("nothing", "O")],
     ]
-    docs = converted(tmp_path, rows(*sentences), split)
+    docs = converted(tmp_path, rows(*sentences))
     assert [[token.text for token in doc] for doc in docs] == [[word for word, _ in sentence] for sentence in sentences]
     assert entities(docs) == [[("#Rome", "location")], [("New York", "location"), ("Rome", "location")], []]
     assert all(doc.has_unknown_spaces for doc in docs)  # so that readers keep the words
     assert all(doc.has_annotation("ENT_IOB", require_complete=True) for doc in docs)  # O is gold, not missing
 
 
-@pytest.mark.parametrize(
-    ("tags", "wanted"),
-    [
-        ("I-A O", [("0", "A")]),
-        ("I-A I-A O", [("0 1", "A")]),
-        ("O I-A I-A", [("1 2", "A")]),
-        ("B-A I-B I-B", [("0", "A"), ("1 2", "B")]),
-        ("I-A I-B I-A", [("0", "A"), ("1", "B"), ("2", "A")]),
-        ("B-A O I-A", [("0", "A"), ("2", "A")]),
-        ("B-A I-A B-A", [("0 1", "A"), ("2", "A")]),
-        ("I-A B-A I-A", [("0", "A"), ("1 2", "A")]),
-        ("I-I I-I B-I", [("0 1", "I"), ("2", "I")]),
-    ],
-)
+@pytest.mark.parametrize(("tags", "wanted"), [
+    ("I-A O", [("0", "A")]), ("I-A I-A O", [("0 1", "A")]), ("O I-A I-A", [("1 2", "A")]),
+    ("B-A I-B I-B", [("0", "A"), ("1 2", "B")]), ("I-A I-B I-A", [("0", "A"), ("1", "B"), ("2", "A")]),
+    ("B-A O I-A", [("0", "A"), ("2", "A")]), ("B-A I-A B-A", [("0 1", "A"), ("2", "A")]),
+    ("I-A B-A I-A", [("0", "A"), ("1 2", "A")]), ("I-I I-I B-I", [("0 1", "I"), ("2", "I")]),
+])  # fmt: skip
 def test_convert_lets_an_unopened_tag_open_an_entity(tmp_path, tags, wanted):
     assert entities(converted(tmp_path, rows(list(zip("012", tags.split(), strict=False))))) == [wanted]
 
@@ -165,10 +147,6 @@ def test_convert_lets_an_unopened_tag_open_an_entity(tmp_path, tags, wanted):
 @pytest.mark.parametrize("row", ["Rome", "Rome B-LOC", "Rome\tLOC", "Rome\tB-", "Rome\tX\tB-LOC", "\tO", "Rome\t"])
 def test_convert_names_the_line_that_it_cannot_read(tmp_path, capsys, row):
     assert "line 3" in fails(capsys, lambda: converted(tmp_path, f"to\tO\n\n{row}\n"))
-
-
-def test_convert_says_what_to_do_without_rows(tmp_path, capsys):
-    assert "Run the step 'data' first" in fails(capsys, lambda: CONVERT.main(tmp_path / "conll", tmp_path / "corpus"))
 
 
 def gold(n: int) -> list[list[tuple[str, str]]]:

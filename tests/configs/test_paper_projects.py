@@ -1,7 +1,5 @@
 """The spaCy projects of the papers: each runs by `spacy project run` with small settings, on the real data."""
 
-from __future__ import annotations
-
 import shutil
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The spaCy project for a dependency parser: its config trains, and its steps fit together."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

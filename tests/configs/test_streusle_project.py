@@ -1,7 +1,5 @@
 """The spaCy project for STREUSLE's lextags: its corpora, its configs for two heads each, and how its steps fit together."""
 
-from __future__ import annotations
-
 import gzip
 import runpy
 import sys

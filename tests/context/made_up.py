@@ -1,7 +1,3 @@
-"""Made-up words and pairs for the tests of context."""
-
-from __future__ import annotations
-
 import numpy as np
 
 from spacy_calib.calibration.solvers import log_odds, sigmoid

@@ -1,8 +1,7 @@
 """Inputs of the log-linear model of pairs, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
+import pytest
 
 from spacy_calib.context.blocks import blocks_for, pair_inputs
 from spacy_calib.context.features import TokenScores
@@ -27,3 +26,19 @@ def test_codes_of_pairs_by_hand():
         "behind": [0 * 3 + 1, 1 * 3 + 2, 2 * 3 + 2],  # tag 1, tag 7, no token
         "shape": [4 * 1 + 1, 4 * 3 + 0, 4 * 5 + 3],
     }
+
+
+def test_numbers_of_pairs_by_hand():
+    """Two tags of one token, whose rivals are each other, with log-odds of 2 and -2; knots in units of 4."""
+    p, words = (
+        1 / (1 + np.exp(-2.0)),
+        Words(np.array([0, 1]), *(np.ones(1, dtype=np.uint64),) * 2, np.ones(1), np.ones(1, dtype=bool)),
+    )
+    tokens = TokenScores(np.zeros(2, dtype=int), np.array([0, 1]), np.array([p, 1 - p]), words)
+    pairs = tokens.rows, tokens.tags, np.array([2.0, -2.0]), np.array([True, False])
+    inputs = pair_inputs(blocks_for(2, 0, 0, 0), tokens, (np.zeros(1), np.zeros(1)), np.full((1, 1), 9.0), pairs, 2)
+    top, other = inputs.numbers.T.tolist()
+    entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
+    assert top == pytest.approx([1, 0.5, -0.5, entropy, 1.25, 0.875, 0.5, 0.125, 0, 0, 0.25, 0, 0])
+    assert other == pytest.approx([1, -0.5, 0.5, entropy, 0.25, 0, 0, 0, 0, 0, 1.25, 0.5, 0])
+    assert inputs.codes.tolist() == [[1 * 3 + 1, 2 * 3 + 0]]

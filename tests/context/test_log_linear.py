@@ -1,7 +1,5 @@
 """The log-linear model of pairs: by hand, against scikit-learn, and at its ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression

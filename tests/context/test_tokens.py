@@ -1,7 +1,5 @@
 """Scores of tokens that look at the word and at the rest of their Doc, on made-up arrays."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -221,14 +219,11 @@ def view_of(n_tokens, rows, tags, scores):
     return TokenView(tokens, np.zeros((0, n_tokens)), np.zeros(n_tokens, dtype=np.intp), np.array(scores) / 2)
 
 
-@pytest.mark.parametrize(
-    ("tags", "prefixed", "labels"),
-    [
-        (("O", "PER", "LOC"), False, ("GPE", "PER", "LOC")),
-        (("O", "B-PER", "L-PER", "U-LOC"), True, ("PER", "LOC")),
-        (("nsubj", "obj"), False, ("",)),
-    ],
-)
+@pytest.mark.parametrize(("tags", "prefixed", "labels"), [
+    (("O", "PER", "LOC"), False, ("GPE", "PER", "LOC")),
+    (("O", "B-PER", "L-PER", "U-LOC"), True, ("PER", "LOC")),
+    (("nsubj", "obj"), False, ("",)),
+])  # fmt: skip
 def test_which_labels_of_tokens_are_those_of_spans(tags, prefixed, labels):
     made = LabelMatch.from_labels(tags, prefixed, labels)
     for tag, number in zip(tags, made.tags.tolist(), strict=True):

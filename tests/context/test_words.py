@@ -1,7 +1,5 @@
 """Forms and endings that a context knows, by salted digests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

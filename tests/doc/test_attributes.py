@@ -1,7 +1,5 @@
 """Values stay with their token through every operation on Docs: right or None, never another token's."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Blocks that are cut, joined, damaged, or written while they are read: right or None, never another token's value."""
 
-from __future__ import annotations
-
 import copy
 import random
 import sys
@@ -80,15 +78,6 @@ def test_rows_that_a_cut_left_over_claim_no_word_of_a_doc_without_scores(nlp):
     seen = joins(nlp, 400, 5)
     assert seen["right"] > 1000
     assert seen["wrong"] == 0
-
-
-def test_a_label_changed_by_hand_keeps_its_score(nlp):
-    scores = np.full((3, 5), 0.2)
-    doc = annotated_doc(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], scores)
-    for token in doc:
-        for tag in TAGS:
-            token.tag_ = tag
-            assert token._.calib_score == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("way", ["whole", "joined"])

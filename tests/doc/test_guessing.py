@@ -1,7 +1,5 @@
 """Somebody has a part that was cut out of a Doc with its user data, the pipeline's code, and a dictionary: no word of the rest shows."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 

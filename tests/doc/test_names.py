@@ -1,7 +1,5 @@
 """Names that would break a pipeline are refused: of prefixes, and of pipes."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 from spacy.tokens import Doc

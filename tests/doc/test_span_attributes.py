@@ -1,7 +1,5 @@
 """Values stay with their span through every operation on Docs: right or None, never another span's."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import itertools
@@ -367,9 +365,6 @@ def test_a_doc_that_was_never_scored_shows_nothing(bench):
     assert 0 < n_same < 100
 
 
-# One by one
-
-
 def first_doc(bench, seed=3):
     """A scored Doc with at least two spans, one of them of several tokens, and a candidate."""
     rng = random.Random(seed)
@@ -511,9 +506,6 @@ def test_two_docs_with_the_same_words_keep_their_own(bench):
     assert len({*scores[0], *scores[1]}) == 4
     joined = Doc.from_docs(docs)
     assert [span._.calib_raw for span in spans_of(joined, bench.layer)] == scores[0] + scores[1]
-
-
-# Two pipes
 
 
 def test_spans_of_another_layer_under_the_same_prefix_are_not_found():

@@ -1,7 +1,5 @@
 """Zones of spaCy's memory: words are freed, what was read stays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What a reader of the pages has: a pipeline in the place of en_core_web_sm, gold data, and what was fitted on it."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path

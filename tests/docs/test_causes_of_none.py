@@ -1,7 +1,5 @@
 """Each row of the table of the causes of None on docs/reference/attributes.md: the score is None, with the warning of the row."""
 
-from __future__ import annotations
-
 import re
 import warnings
 
@@ -85,18 +83,13 @@ def merged_later(nlp):
 
 
 CAUSES = {
-    "the component is disabled or excluded": disabled,
-    "the Doc came from a `DocBin` without tensors": without_tensors,
-    "the Doc has the vocab of another pipeline": other_vocab,
-    "tokens were merged or split before the pipe": merged_before,
+    "the component is disabled or excluded": disabled, "the Doc came from a `DocBin` without tensors": without_tensors,
+    "the Doc has the vocab of another pipeline": other_vocab, "tokens were merged or split before the pipe": merged_before,
     "the entity was on the Doc before, as in a `DocBin` of a stock pipeline": lambda nlp: entity(nlp(stock_doc(nlp))),
-    "the same Doc is processed twice": lambda nlp: entity(nlp(nlp(TEXT))),
-    "another component sets the entity": ruler_before,
-    "the gold of the fit lacks the label": lambda nlp: entity(nlp(TEXT), "Monday"),
-    "the token has no label": no_label,
-    "the label was changed later": changed_later,
-    "the token was merged or split later": merged_later,
-}
+    "the same Doc is processed twice": lambda nlp: entity(nlp(nlp(TEXT))), "another component sets the entity": ruler_before,
+    "the gold of the fit lacks the label": lambda nlp: entity(nlp(TEXT), "Monday"), "the token has no label": no_label,
+    "the label was changed later": changed_later, "the token was merged or split later": merged_later,
+}  # fmt: skip
 
 
 def test_the_table_has_each_cause():

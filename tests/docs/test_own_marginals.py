@@ -1,7 +1,5 @@
 """docs/components/other-tools.md is run, and what it promises of scores on Docs holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -56,13 +54,10 @@ def test_rows_that_do_not_sum_to_one_are_refused_unless_that_is_said():
             DocTensorSource(["A", "B"], "p", subprobabilities=allowed).read(None, [doc])
 
 
-@pytest.mark.parametrize(
-    ("layer", "labels", "attribute"),
-    [
-        ("tag", ["A", ""], "tag_"), ("lemma", ["a", "b"], "lemma_"), ("pos", ["NOUN", "X"], "pos_"), ("ent_type", ["P", ""], "ent_type_"),
-        ("morph", ["Number=Sing|POS=NOUN", "POS=X"], None), ("sent", ["I", "S"], None), ("dep", ["nsubj", "obj"], "dep_"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("layer", "labels", "attribute"), [
+    ("tag", ["A", ""], "tag_"), ("lemma", ["a", "b"], "lemma_"), ("pos", ["NOUN", "X"], "pos_"), ("ent_type", ["P", ""], "ent_type_"),
+    ("morph", ["Number=Sing|POS=NOUN", "POS=X"], None), ("sent", ["I", "S"], None), ("dep", ["nsubj", "obj"], "dep_"),
+])  # fmt: skip
 def test_labels_are_written_on_every_layer(layer, labels, attribute):
     from spacy_calib.annotations import get_annotation
 

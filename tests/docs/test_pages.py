@@ -1,7 +1,5 @@
 """README.md and every page of the site are run, and lead to places that exist."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -281,14 +279,8 @@ def test_what_is_not_printed_is_noticed(wrong):
 
 
 def test_what_real_data_prints_has_the_header_that_made_up_data_print():
-    block = Block(
-        ROOT / "README.md",
-        "text",
-        "",
-        "real: python -m spacy calib evaluate a b",
-        "Group   Pairs\n-----   -----\nall        12\n",
-        1,
-    )
+    text = "Group   Pairs\n-----   -----\nall        12\n"
+    block = Block(ROOT / "README.md", "text", "", "real: python -m spacy calib evaluate a b", text, 1)
     Run(printed="Group   Pairs\n-----   -----\nall     3,456\n").compare(block)
     with pytest.raises(AssertionError, match="no such header is printed"):
         Run(printed="Group   Tokens\n-----   ------\nall       3,456\n").compare(block)

@@ -3,8 +3,6 @@
 Runs with DOCS_REAL=all (`make docs-real`, which CI calls), where SPACY_CALIB_DATA names the data.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Iterator

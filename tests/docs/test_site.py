@@ -1,7 +1,5 @@
 """scripts/docs_site.py: what the hook of MkDocs makes of links. `make docs` builds the site itself."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from importlib.util import find_spec
@@ -46,15 +44,12 @@ def test_links_out_of_the_site_are_whole_addresses_and_others_lead_to_its_pages(
     assert hook.links_of_site(text, page) == LINKS[page, text]
 
 
-@pytest.mark.parametrize(
-    ("name", "home"),
-    [
-        ("spacy_calib.fit", "spacy_calib.cli.api.fit"),
-        # Their module says spacy_calib.
-        ("spacy_calib.TagCalibrator", "spacy_calib.plugins.arrays.tag_calibrator.TagCalibrator"),
-        ("spacy_calib.CalibError", "spacy_calib.errors.CalibError"),
-    ],
-)
+@pytest.mark.parametrize(("name", "home"), [
+    ("spacy_calib.fit", "spacy_calib.cli.api.fit"),
+    # Their module says spacy_calib.
+    ("spacy_calib.TagCalibrator", "spacy_calib.plugins.arrays.tag_calibrator.TagCalibrator"),
+    ("spacy_calib.CalibError", "spacy_calib.errors.CalibError"),
+])  # fmt: skip
 def test_a_public_name_is_documented_where_it_is_defined(hook, name, home):
     assert hook.home_of(name) == home
 

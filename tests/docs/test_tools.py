@@ -1,10 +1,8 @@
-"""The adapters of the pages on language models and on other tools' spans, each at most ten lines.
+"""The adapters of the pages on language models and on other tools' spans.
 
 Those of language models get what the real tools returned (tests/recorded); llama-cpp-python and the tools of spans, what their documentation says. The packages
 are stood in for.
 """
-
-from __future__ import annotations
 
 import re
 import sys
@@ -24,17 +22,14 @@ from tests.plugins.llm.test_response import objects
 from tests.sources.test_tool_spans import TEXT, TOOLS
 from tests.tiny_transformers import save_token_model
 
-pytestmark = [
-    pytest.mark.usefixtures("registered_here"),
-    pytest.mark.filterwarnings("ignore:.*CW86"),
-]  # recorded answers are cut
+# Recorded answers are cut.
+pytestmark = [pytest.mark.usefixtures("registered_here"), pytest.mark.filterwarnings("ignore:.*CW86")]
 BLOCKS = {
     block.title: block
     for page in ("language-models", "other-tools")
     for block in blocks_of(DOCS / "components" / f"{page}.md")
     if block.title
 }
-ADAPTERS = [title for title, block in BLOCKS.items() if block.noted("needs extra")]
 ASKED = "Ann saw Rome"
 
 
@@ -52,14 +47,6 @@ def adapter(monkeypatch):
         return names
 
     return run
-
-
-@pytest.mark.parametrize("title", ADAPTERS)
-def test_adapters_are_short(title):
-    """Ten lines beside imports, constants and the line that registers them."""
-    lines = [line for line in BLOCKS[title].text.splitlines() if line.strip()]
-    code = [line for line in lines if not re.match(r"(from|import|[A-Z]+ =|@|\s*\"\"\")", line)]
-    assert len(code) <= 10
 
 
 def found_by(ask: Any, text: str) -> list[tuple[str, str]]:
@@ -179,9 +166,6 @@ def test_langextract(adapter):
     found = doc.spans["found"]
     first = dict(zip([span.label_ for span in found], found.attrs["first"], strict=True))
     assert first == pytest.approx({"person": 0.509091, "place": 0.799235}, abs=1e-6)
-
-
-# Spans of tools: each component over the recorded form, which tests/doc/test_found.py holds
 
 
 def run_tool(names: dict[str, Any], **settings: Any) -> Doc:

@@ -1,7 +1,3 @@
-"""Characters that steer a terminal are shown."""
-
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -16,18 +12,15 @@ from hypothesis import strategies as st
 from spacy_calib.errors.visible import csv_lines, guard_cell, shown_path, unguard_cell, visible
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred", "\\x1b[31mred"),
-        ("a\0b\x9b\x7f", "a\\x00b\\x9b\\x7f"),
-        ("line\r\n", "line\\r\\n"),
-        ("\u202eright to left", "\\u202eright to left"),
-        ("half \ud800", "half \\ud800"),
-        ("\uffff", "\\uffff"),
-        ("Grüße, 日本語, 👩\u200d💻, ‌می\u200cخواهم", "Grüße, 日本語, 👩\u200d💻, ‌می\u200cخواهم"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    ("\x1b[31mred", "\\x1b[31mred"),
+    ("a\0b\x9b\x7f", "a\\x00b\\x9b\\x7f"),
+    ("line\r\n", "line\\r\\n"),
+    ("\u202eright to left", "\\u202eright to left"),
+    ("half \ud800", "half \\ud800"),
+    ("\uffff", "\\uffff"),
+    ("Grüße, 日本語, 👩\u200d💻, ‌می\u200cخواهم", "Grüße, 日本語, 👩\u200d💻, ‌می\u200cخواهم"),
+])  # fmt: skip
 def test_control_characters_are_shown_and_letters_stay(text, shown):
     assert visible(text) == shown
     assert json.loads(visible(json.dumps(text, ensure_ascii=False), json=True)) == text

@@ -1,7 +1,5 @@
 """Generator of pairs of gold files with planted contradictions, and of what their merged gold is by the rules."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What tools export is read as it was answered, whole, and what is no export of one project is refused in a sentence."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import warnings
@@ -37,43 +35,40 @@ def argilla(text, value):
     return {"fields": {"text": text}, "metadata": {}, "responses": {"label": [{"value": value, "status": "submitted"}]}}
 
 
-@pytest.mark.parametrize(
-    ("records", "spans", "cats", "whole"),
-    [
-        # Of one span at a time, as `ner.teach` asks; old exports name no view, and are told by their rejects.
-        ([{"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner"}], {"Anna": True}, {}, False),
-        ([{"text": TEXT, "spans": [ANNA], "answer": "reject"}, {"text": TEXT, "spans": [BOB], "answer": "accept"}],
-         {"Anna": False, "Bob": True}, {}, False),
-        ([{"text": TEXT, "spans": [ANNA, BOB], "answer": "accept", "_view_id": "ner_manual"}], {"Anna": True, "Bob": True}, {}, True),
-        # The entity that our queue asked for was given another end.
-        ([{"text": TEXT, "spans": [{**ANNA, "end": 8}], "answer": "accept", "meta": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"}}],
-         {"Anna met": True, "Anna": False}, {}, False),
-        ([{"text": TEXT, "label": "sport", "answer": "reject"}], {}, {"sport": False}, False),
-        ([{"text": TEXT, "options": [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "accept": [2], "answer": "accept"}],
-         {}, {"1": False, "2": True}, True),
-        ([{"id": 1, "text": TEXT, "entities": [{"id": 3, "label": "P", "start_offset": 0, "end_offset": 4}], "relations": []}],
-         {"Anna": True}, {}, True),
-        ([{"id": 1, "text": TEXT, "labels": [[0, 4, "P"]]}], {"Anna": True}, {}, True),
-        ([{"id": 1, "text": TEXT, "label": ["a"]}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"a": True, "b": False}, True),
-        ([{"id": 1, "text": TEXT, "annotation": "a", "status": "Validated"}], {}, {"a": True}, True),
-        # One label as a text is one label.
-        ([{"id": 1, "text": TEXT, "label": "sport"}], {}, {"sport": True}, True),
-        ([{"text": TEXT, "options": [{"id": "ab"}], "accept": "ab", "answer": "accept"}], {}, {"ab": True}, True),
-        ([studio([region(0, 4, "ORG")])], {"Anna": True}, {}, True),
-        ([studio([{"type": "choices", "value": {"choices": "sport"}}])], {}, {"sport": True}, True),
-        # In a file of categories an empty list says that the text has none.
-        ([{"id": 1, "text": TEXT, "label": []}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"b": False}, True),
-        ([studio([]), studio([CHOSEN], {"text": "else"})], {}, {"b": False}, True),
-        ([argilla(TEXT, []), argilla("else", ["b", "c"])], {}, {"b": False, "c": False}, True),
-        # Label Studio shows the field that has the marked words, or whose name the interface says.
-        ([studio([region(0, 4, ["P"])], {"id": "Ann", "body": TEXT})], {"Anna": True}, {}, True),
-        ([studio([region(0, 4, ["P"])], {"text": "Title", "body": TEXT})], {"Anna": True}, {}, True),
-        ([studio([{**CHOSEN, "to_name": "body"}], {"id": "x", "body": TEXT})], {}, {"b": True}, True),
-        # The words of Prodigy's tokens are where they were before the line end changed.
-        ([{"text": "Hi\nAnna Lee", "tokens": TOKENS, "spans": [{"start": 4, "end": 12, "label": "P"}], "answer": "accept"}],
-         {"Anna Lee": True}, {}, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("records", "spans", "cats", "whole"), [
+    # Of one span at a time, as `ner.teach` asks; old exports name no view, and are told by their rejects.
+    ([{"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner"}], {"Anna": True}, {}, False),
+    ([{"text": TEXT, "spans": [ANNA], "answer": "reject"}, {"text": TEXT, "spans": [BOB], "answer": "accept"}],
+     {"Anna": False, "Bob": True}, {}, False),
+    ([{"text": TEXT, "spans": [ANNA, BOB], "answer": "accept", "_view_id": "ner_manual"}], {"Anna": True, "Bob": True}, {}, True),
+    # The entity that our queue asked for was given another end.
+    ([{"text": TEXT, "spans": [{**ANNA, "end": 8}], "answer": "accept", "meta": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"}}],
+     {"Anna met": True, "Anna": False}, {}, False),
+    ([{"text": TEXT, "label": "sport", "answer": "reject"}], {}, {"sport": False}, False),
+    ([{"text": TEXT, "options": [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "accept": [2], "answer": "accept"}],
+     {}, {"1": False, "2": True}, True),
+    ([{"id": 1, "text": TEXT, "entities": [{"id": 3, "label": "P", "start_offset": 0, "end_offset": 4}], "relations": []}],
+     {"Anna": True}, {}, True),
+    ([{"id": 1, "text": TEXT, "labels": [[0, 4, "P"]]}], {"Anna": True}, {}, True),
+    ([{"id": 1, "text": TEXT, "label": ["a"]}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"a": True, "b": False}, True),
+    ([{"id": 1, "text": TEXT, "annotation": "a", "status": "Validated"}], {}, {"a": True}, True),
+    # One label as a text is one label.
+    ([{"id": 1, "text": TEXT, "label": "sport"}], {}, {"sport": True}, True),
+    ([{"text": TEXT, "options": [{"id": "ab"}], "accept": "ab", "answer": "accept"}], {}, {"ab": True}, True),
+    ([studio([region(0, 4, "ORG")])], {"Anna": True}, {}, True),
+    ([studio([{"type": "choices", "value": {"choices": "sport"}}])], {}, {"sport": True}, True),
+    # In a file of categories an empty list says that the text has none.
+    ([{"id": 1, "text": TEXT, "label": []}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"b": False}, True),
+    ([studio([]), studio([CHOSEN], {"text": "else"})], {}, {"b": False}, True),
+    ([argilla(TEXT, []), argilla("else", ["b", "c"])], {}, {"b": False, "c": False}, True),
+    # Label Studio shows the field that has the marked words, or whose name the interface says.
+    ([studio([region(0, 4, ["P"])], {"id": "Ann", "body": TEXT})], {"Anna": True}, {}, True),
+    ([studio([region(0, 4, ["P"])], {"text": "Title", "body": TEXT})], {"Anna": True}, {}, True),
+    ([studio([{**CHOSEN, "to_name": "body"}], {"id": "x", "body": TEXT})], {}, {"b": True}, True),
+    # The words of Prodigy's tokens are where they were before the line end changed.
+    ([{"text": "Hi\nAnna Lee", "tokens": TOKENS, "spans": [{"start": 4, "end": 12, "label": "P"}], "answer": "accept"}],
+     {"Anna Lee": True}, {}, True),
+])  # fmt: skip
 def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
     found = read_answers(write(tmp_path / "a.jsonl", records))[0]
     assert {found.text[mark.start : mark.end]: right for mark, right in found.spans.items()} == spans
@@ -95,34 +90,31 @@ RIGHT = {"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner_man
 STUDIO = studio([])
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
-        (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
-        ('{"text": "only a text"}', says("C082")),
-        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', says("C082")),
-        (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
-        (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"to two projects: numbers \[1, 2\]"),
-        (json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
-         r"two projects: spans \(line 1\) and categories \(line 2\)"),
-        (json.dumps({**RIGHT, "spans": [{**ANNA, "end": 99}]}), "goes from character 0 to 99, but its text has 20"),
-        (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), says("C695", start=4, end=5)),
-        (json.dumps({**RIGHT, "spans": [{"start": 0, "end": 4}]}), r"line 1 is not as Prodigy writes it \(KeyError: 'label'\)"),
-        (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
-        (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
-        ("[1]", r"\[C788\] Record 1 of .* is 1, which is no record"),
-        *((json.dumps({"label": "x", "answer": "accept", **fields}), "line 1 is not as Prodigy writes it")
-          for fields in ({"text": 5}, {"text": ["x"]}, {"text": "a \ud800"}, {"text": "a", "label": "x\ud800"})),
-        (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
-        *((json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": value}}), "neither a text nor a number of at most 64 bits")
-          for value in (1 << 63, [0.5])),
-        (json.dumps([studio([region(0, 4, ["P"], "Bob")])]), says("C785", where="record 1", words="Bob", start=0, end=4, actual="Anna")),
-        (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), says("C786", fields="title, body")),
-        (json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]), says("C786", fields="title, body")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "sentence"), [
+    (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
+    (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
+    ('{"text": "only a text"}', says("C082")),
+    ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', says("C082")),
+    (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
+    (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"to two projects: numbers \[1, 2\]"),
+    (json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
+     r"two projects: spans \(line 1\) and categories \(line 2\)"),
+    (json.dumps({**RIGHT, "spans": [{**ANNA, "end": 99}]}), "goes from character 0 to 99, but its text has 20"),
+    (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), says("C695", start=4, end=5)),
+    (json.dumps({**RIGHT, "spans": [{"start": 0, "end": 4}]}), r"line 1 is not as Prodigy writes it \(KeyError: 'label'\)"),
+    (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
+    (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
+    ("[1]", r"\[C788\] Record 1 of .* is 1, which is no record"),
+    *((json.dumps({"label": "x", "answer": "accept", **fields}), "line 1 is not as Prodigy writes it")
+      for fields in ({"text": 5}, {"text": ["x"]}, {"text": "a \ud800"}, {"text": "a", "label": "x\ud800"})),
+    (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
+    (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
+    *((json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": value}}), "neither a text nor a number of at most 64 bits")
+      for value in (1 << 63, [0.5])),
+    (json.dumps([studio([region(0, 4, ["P"], "Bob")])]), says("C785", where="record 1", words="Bob", start=0, end=4, actual="Anna")),
+    (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), says("C786", fields="title, body")),
+    (json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]), says("C786", fields="title, body")),
+])  # fmt: skip
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(CalibError, match=sentence) as told:
@@ -205,8 +197,6 @@ def test_more_than_one_bad_record_in_twenty_are_refused_and_the_first_three_name
     with pytest.warns(UserWarning, match=says("CW61", n="4", of="80", reasons=reasons)):
         assert len(read_answers(tmp_path / "a.jsonl")) == 76
 
-
-# Offsets of tools that do not say how they count
 
 LINES = ["Minutes\r\nAnna Kovac met Acme Corp\r\nin Paris.", "\U0001f600 Bob Lee\r\nleft \U0001f680 Rome, Italy."]
 NAMES = [["Anna Kovac", "Acme Corp", "Paris"], ["Bob Lee", "Rome", "Italy"]]

@@ -1,7 +1,5 @@
 """Answers of people as gold: what was asked is known, and nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

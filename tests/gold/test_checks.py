@@ -1,7 +1,5 @@
 """Gold that says nothing of the scores of a component is refused before anything is learned of it, or found."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -32,39 +30,33 @@ def check_gold(layer: str, own: Pairs, *gold: str, **more):
     return check_outcomes(get_annotation(layer), "model", own, gold, **more)
 
 
-@pytest.mark.parametrize(
-    ("layer", "label", "sentence"),
-    [
-        ("sent", "I", r"No gold document has a sentence start after its first token \(10 tokens\).*`# newdoc`"),
-        ("tag", "_", r"The gold tag of all 10 tokens is '_'.*give data annotated with tag"),
-        ("pos", "X", "The gold pos of all 10 tokens is 'X'"),
-        ("ner", "O", r"The gold has no entities \(10 tokens\).*give gold in which people marked entities"),
-        ("biluo", "O", "The gold has no entities"),
-        ("spans:sc", "O", "The gold has no spans|The gold has no entities"),
-        ("found:sc", "O", "The gold has no"),
-        ("arc", "dep", "The gold arc of all 10 tokens is 'dep'"),
-        ("link", "NIL", "The gold link of all 10 tokens is 'NIL'"),
-        ("cats", "film", "The gold cats of all 10 documents is 'film'"),
-        ("cats:multi", "(none)", r"The gold has no categories \(10 documents\)"),
-    ],
-)
+@pytest.mark.parametrize(("layer", "label", "sentence"), [
+    ("sent", "I", r"No gold document has a sentence start after its first token \(10 tokens\).*`# newdoc`"),
+    ("tag", "_", r"The gold tag of all 10 tokens is '_'.*give data annotated with tag"),
+    ("pos", "X", "The gold pos of all 10 tokens is 'X'"),
+    ("ner", "O", r"The gold has no entities \(10 tokens\).*give gold in which people marked entities"),
+    ("biluo", "O", "The gold has no entities"),
+    ("spans:sc", "O", "The gold has no spans|The gold has no entities"),
+    ("found:sc", "O", "The gold has no"),
+    ("arc", "dep", "The gold arc of all 10 tokens is 'dep'"),
+    ("link", "NIL", "The gold link of all 10 tokens is 'NIL'"),
+    ("cats", "film", "The gold cats of all 10 documents is 'film'"),
+    ("cats:multi", "(none)", r"The gold has no categories \(10 documents\)"),
+])  # fmt: skip
 def test_gold_with_one_label_alone_is_refused(layer, label, sentence):
     own = pairs_of([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5)  # 10 units, of which 4.5 have the label by the scores
     with pytest.raises(CalibError, match=f"(?s)C800.*{sentence}"):
         check_gold(layer, own, label)
 
 
-@pytest.mark.parametrize(
-    ("layer", "labels"),
-    [
-        ("tag", ["_", "NN"]),
-        ("tag", ["NN", ""]),  # the other one is unknown to the component
-        ("head", ["dep"]),  # compares no labels
-        ("link", ["Q42"]),  # an identity, of which others are candidates
-        ("cats:multi", ["film"]),  # others are right too
-        ("spans:sc", ["ORG"]),
-    ],
-)
+@pytest.mark.parametrize(("layer", "labels"), [
+    ("tag", ["_", "NN"]),
+    ("tag", ["NN", ""]),  # the other one is unknown to the component
+    ("head", ["dep"]),  # compares no labels
+    ("link", ["Q42"]),  # an identity, of which others are candidates
+    ("cats:multi", ["film"]),  # others are right too
+    ("spans:sc", ["ORG"]),
+])  # fmt: skip
 def test_gold_with_two_outcomes_is_accepted(layer, labels):
     assert check_gold(layer, pairs_of([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5), *labels) is None
 
@@ -148,30 +140,24 @@ def watch_gold(layer: str, examples: list[Example]) -> GoldWatch:
     return watch
 
 
-@pytest.mark.parametrize(
-    ("values", "names"),
-    [
-        ([{"film": 1.0}, {"music": 1.0}], "film, music"),
-        ([{"film": 1.0, "music": 1.0}], "film, music"),
-        ([{"film": 1.0, "music": 0.0}] * 5 + [{"music": 1.0}] * 5, "film"),
-    ],
-)
+@pytest.mark.parametrize(("values", "names"), [
+    ([{"film": 1.0}, {"music": 1.0}], "film, music"),
+    ([{"film": 1.0, "music": 1.0}], "film, music"),
+    ([{"film": 1.0, "music": 0.0}] * 5 + [{"music": 1.0}] * 5, "film"),
+])  # fmt: skip
 def test_categories_named_only_where_they_apply_are_refused(values, names):
     with pytest.raises(CalibError, match=says("C801", names=names)):
         watch_gold(CATS, cats(*values)).check("model")
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [{"film": 1.0, "music": 0.0}] * 9,  # each text has a value of each
-        [{"film": 1.0}, {"film": 0.0}, {"music": 1.0}, {"music": 0.0}],  # some are left out, at random
-        [{"film": 1.0, "music": 0.0}] * 4 + [{"music": 1.0}] * 9,  # too few to tell
-        [{"film": 0.0}, {"music": 0.0}],
-        [{"other": 1.0}],
-        [],
-    ],
-)
+@pytest.mark.parametrize("values", [
+    [{"film": 1.0, "music": 0.0}] * 9,  # each text has a value of each
+    [{"film": 1.0}, {"film": 0.0}, {"music": 1.0}, {"music": 0.0}],  # some are left out, at random
+    [{"film": 1.0, "music": 0.0}] * 4 + [{"music": 1.0}] * 9,  # too few to tell
+    [{"film": 0.0}, {"music": 0.0}],
+    [{"other": 1.0}],
+    [],
+])  # fmt: skip
 def test_other_categories_are_accepted(values):
     watch_gold(CATS, cats(*values)).check("model")
 

@@ -1,5 +1,3 @@
-"""Docs that a calib pipe has scored -> flat arrays."""
-
 import numpy as np
 import pytest
 import spacy

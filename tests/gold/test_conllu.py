@@ -1,7 +1,5 @@
 """CoNLL-U -> Docs with the text of the file, whatever the words of its multiword tokens are."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

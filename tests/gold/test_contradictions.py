@@ -1,7 +1,5 @@
 """Gold of one text from several files, people and records: what agrees counts once, what contradicts is unknown and counted."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What reads a file of gold, by its suffix; readers of other packages are in tests/cli/test_outside.py."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 from pathlib import Path
 

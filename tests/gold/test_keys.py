@@ -1,7 +1,3 @@
-"""Values under a key of a Doc, and the names by which Docs are grouped."""
-
-from __future__ import annotations
-
 import pytest
 import spacy
 

@@ -5,8 +5,6 @@
 tries so many in place of the few of the suite.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import os

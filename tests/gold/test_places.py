@@ -1,7 +1,5 @@
 """Places as tools count them are moved to the characters where the marked words are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,31 +9,28 @@ LINES = "Name:\r\nAnn Lee\r\nCity:\r\nParis"
 TWICE = "A &amp; B\r\n😀 &lt;Ann Lee&gt;\r\nAnn Lee"
 
 
-@pytest.mark.parametrize(
-    ("text", "start", "end", "said", "words"),
-    [
-        ("Ann Lee", 0, 3, "Ann", "Ann"),
-        ("Ann Lee", 0, 3, None, "Ann"),  # the tool does not say
-        # "\r\n" is one character to a browser
-        (LINES, 6, 13, "Ann Lee", "Ann Lee"),
-        (LINES, 20, 25, "Paris", "Paris"),
-        (LINES, 6, 19, "Ann Lee\nCity:", "Ann Lee\r\nCity:"),
-        (LINES, 6, 19, "Ann Lee\\nCity:", "Ann Lee\r\nCity:"),  # as Label Studio writes a line end
-        ("Name:\nAnn", 7, 10, "Ann", "Ann"),  # and was two before somebody changed the file
-        # entities
-        ("Hello &amp; Ann Lee", 8, 15, "Ann Lee", "Ann Lee"),
-        ("Hello &amp; Ann Lee", 6, 15, "& Ann Lee", "&amp; Ann Lee"),
-        ("AT&T; Ann Lee", 6, 13, "Ann Lee", "Ann Lee"),  # no entity
-        # UTF-16
-        ("😀 Ann", 3, 6, "Ann", "Ann"),
-        ("😀 Ann", 0, 6, "😀 Ann", "😀 Ann"),
-        # all of them: of the line and behind it
-        (TWICE, 10, 17, "Ann Lee", "Ann Lee"),
-        (TWICE, 19, 26, "Ann Lee", "Ann Lee"),
-        # the first one whose words are the same to the sign counts; white space and entities may be written otherwise
-        ("a  b", 0, 4, "a b", "a  b"),
-    ],
-)
+@pytest.mark.parametrize(("text", "start", "end", "said", "words"), [
+    ("Ann Lee", 0, 3, "Ann", "Ann"),
+    ("Ann Lee", 0, 3, None, "Ann"),  # the tool does not say
+    # "\r\n" is one character to a browser
+    (LINES, 6, 13, "Ann Lee", "Ann Lee"),
+    (LINES, 20, 25, "Paris", "Paris"),
+    (LINES, 6, 19, "Ann Lee\nCity:", "Ann Lee\r\nCity:"),
+    (LINES, 6, 19, "Ann Lee\\nCity:", "Ann Lee\r\nCity:"),  # as Label Studio writes a line end
+    ("Name:\nAnn", 7, 10, "Ann", "Ann"),  # and was two before somebody changed the file
+    # entities
+    ("Hello &amp; Ann Lee", 8, 15, "Ann Lee", "Ann Lee"),
+    ("Hello &amp; Ann Lee", 6, 15, "& Ann Lee", "&amp; Ann Lee"),
+    ("AT&T; Ann Lee", 6, 13, "Ann Lee", "Ann Lee"),  # no entity
+    # UTF-16
+    ("😀 Ann", 3, 6, "Ann", "Ann"),
+    ("😀 Ann", 0, 6, "😀 Ann", "😀 Ann"),
+    # all of them: of the line and behind it
+    (TWICE, 10, 17, "Ann Lee", "Ann Lee"),
+    (TWICE, 19, 26, "Ann Lee", "Ann Lee"),
+    # the first one whose words are the same to the sign counts; white space and entities may be written otherwise
+    ("a  b", 0, 4, "a b", "a  b"),
+])  # fmt: skip
 def test_words_are_found_where_the_tool_counted(text, start, end, said, words):
     first, last = locate_words(text, start, end, said)
     assert text[first:last] == words

@@ -1,7 +1,3 @@
-"""Gold files -> Examples that know their document."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

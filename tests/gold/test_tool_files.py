@@ -1,7 +1,5 @@
 """Each file of tests/data/tools is read as tests/data/tools/expected.json says, or refused with the sentence there."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Documents whose pairs are alike, and how often an interval holds the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Intervals by document: against resampling pairs by hand, and by coverage where the truth is known."""
 
-from __future__ import annotations
-
 import math
 import sys
 
@@ -334,41 +332,33 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(statistic):
     assert document_bootstrap(statistic, pairs, documents, seed=4) != interval
 
 
-@pytest.mark.parametrize(
-    ("n_samples", "n_documents", "low", "high"),
-    [
-        (10, 5, 0.0, 9.0),  # a few documents ask for less than the first of ten: it is taken
-        (78, 10**9, 0.0, 77.0),  # .025 of 79 places is 1.975: the first
-        (80, 10**9, 1.0, 78.0),  # .025 of 81 is 2.025: the second from either side
-    ],
-)
+@pytest.mark.parametrize(("n_samples", "n_documents", "low", "high"), [
+    (10, 5, 0.0, 9.0),  # a few documents ask for less than the first of ten: it is taken
+    (78, 10**9, 0.0, 77.0),  # .025 of 79 places is 1.975: the first
+    (80, 10**9, 1.0, 78.0),  # .025 of 81 is 2.025: the second from either side
+])  # fmt: skip
 def test_percentiles_are_places_among_the_resamples(n_samples, n_documents, low, high):
     interval = ResampledFigure(0.0, np.arange(float(n_samples)), n_documents).interval()
     assert (interval.low, interval.high) == (low, high)
 
 
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (lambda: mean_interval([1.0, np.nan], [0, 1]), r"\[C001\] losses must be a one-dimensional array of finite numbers"),
-        (lambda: mean_interval([[1.0]], [0]), r"\[C001\] losses"),
-        (lambda: mean_interval([1.0, 2.0], [0]), r"\[C002\] A bootstrap over documents needs one pair for every document"),
-        (lambda: mean_interval([1.0, 2.0], [0, 1], n_samples=0), r"\[C001\] n_samples must be a whole number"),
-        (lambda: mean_interval([1.0, 2.0], [0, 1], n_samples=38), r"\[C001\] n_samples must be at least 39 .* but 38"),
-        (lambda: mean_interval([1.0, 2.0], [0, 1], coverage=1.0), r"\[C001\] coverage must be a number between 0 and 1"),
-        (lambda: paired_difference([1.0], [1.0, 2.0], [0]), r"\[C002\] A paired difference"),
-        (lambda: error_interval([1.5], [1], [0]), r"\[C001\] scores"),
-        (lambda: error_interval([0.5], [1, 0], [0]), r"\[C002\]"),
-        (lambda: error_interval([0.5], [1], [0, 1]), r"\[C002\] A bootstrap over documents"),
-        (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_bins=0), r"\[C001\] n_bins"),
-        (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_samples=20), r"\[C001\] n_samples must be at least 39"),
-        (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], coverage="a lot"), r"\[C001\] coverage"),
-        (lambda: mean_gmce_interval(make_pairs([0.5], [1]), GROUPS, [0, 1]), r"\[C002\] A bootstrap over documents"),
-        (lambda: document_bootstrap(log_loss, make_pairs([0.5], [1]), [0], [0.5, 0.5]), r"\[C002\]"),
-        (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0, 1]), r"\[C002\]"),
-        (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0], n_samples=5), r"\[C001\] n_samples"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "match"), [
+    (lambda: mean_interval([1.0, np.nan], [0, 1]), r"\[C001\] losses must be a one-dimensional array of finite numbers"),
+    (lambda: mean_interval([1.0, 2.0], [0]), r"\[C002\] A bootstrap over documents needs one pair for every document"),
+    (lambda: mean_interval([1.0, 2.0], [0, 1], n_samples=0), r"\[C001\] n_samples must be a whole number"),
+    (lambda: mean_interval([1.0, 2.0], [0, 1], n_samples=38), r"\[C001\] n_samples must be at least 39 .* but 38"),
+    (lambda: mean_interval([1.0, 2.0], [0, 1], coverage=1.0), r"\[C001\] coverage must be a number between 0 and 1"),
+    (lambda: paired_difference([1.0], [1.0, 2.0], [0]), r"\[C002\] A paired difference"),
+    (lambda: error_interval([1.5], [1], [0]), r"\[C001\] scores"),
+    (lambda: error_interval([0.5], [1, 0], [0]), r"\[C002\]"),
+    (lambda: error_interval([0.5], [1], [0, 1]), r"\[C002\] A bootstrap over documents"),
+    (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_bins=0), r"\[C001\] n_bins"),
+    (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_samples=20), r"\[C001\] n_samples must be at least 39"),
+    (lambda: mean_gmce_interval(make_pairs([0.5], [1]), GROUPS, [0, 1]), r"\[C002\] A bootstrap over documents"),
+    (lambda: document_bootstrap(log_loss, make_pairs([0.5], [1]), [0], [0.5, 0.5]), r"\[C002\]"),
+    (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0, 1]), r"\[C002\]"),
+    (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0], n_samples=5), r"\[C001\] n_samples"),
+])  # fmt: skip
 def test_bad_input_is_refused(call, match):
     with pytest.raises(CalibError, match=match):
         call()

@@ -1,7 +1,5 @@
 """SMCE, GMCE, MCE, ECE and the debiased estimate: worked values, and an independent second version."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -73,24 +71,21 @@ def test_permuting_pairs_changes_no_group_tag_or_token(pairs, random):
     assert ece(turned) == near(ece(pairs))
 
 
-@pytest.mark.parametrize(
-    ("scores", "hits", "settings", "error"),
-    [
-        # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
-        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2}, math.sqrt((0.01 + 0.04) / 2)),
-        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2, "norm": "l1"}, 0.15),
-        # One bin: mean 0.4, one hit of four.
-        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 1}, 0.15),
-        # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3.
-        ([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], {"bin_size": 2}, math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)),
-        # Ties are one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
-        ([0.5] * 4, [1, 1, 0, 0], {"n_bins": 2}, 0),
-        ([0.5] * 4, [1, 1, 0, 0], {"bin_size": 2}, 0),
-        ([0.0, 1.0], [0, 1], {}, 0),
-        ([0.0, 1.0], [1, 0], {}, 1),
-        ([1.0], [1], {}, 0),
-    ],
-)
+@pytest.mark.parametrize(("scores", "hits", "settings", "error"), [
+    # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
+    ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2}, math.sqrt((0.01 + 0.04) / 2)),
+    ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2, "norm": "l1"}, 0.15),
+    # One bin: mean 0.4, one hit of four.
+    ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 1}, 0.15),
+    # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3.
+    ([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], {"bin_size": 2}, math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)),
+    # Ties are one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
+    ([0.5] * 4, [1, 1, 0, 0], {"n_bins": 2}, 0),
+    ([0.5] * 4, [1, 1, 0, 0], {"bin_size": 2}, 0),
+    ([0.0, 1.0], [0, 1], {}, 0),
+    ([0.0, 1.0], [1, 0], {}, 1),
+    ([1.0], [1], {}, 0),
+])  # fmt: skip
 def test_worked_by_hand(scores, hits, settings, error):
     assert calibration_error(scores, hits, **settings) == pytest.approx(error, abs=1e-15)
 
@@ -194,20 +189,17 @@ def test_ece_keeps_the_top_labels_of_the_raw_scores():
     assert ece(pairs, np.array([0.3, 0.7])) == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(
-    ("scores", "hits", "settings", "error"),
-    [
-        # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
-        ([0.1] * 4, [1, 1, 1, 0], {"n_bins": 1}, 0.6),
-        # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
-        ([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], {"n_bins": 2}, math.sqrt(0.275)),
-        # (0.5 - 0.5)^2 - 0.25 / 1 is negative: cut at zero.
-        ([0.5, 0.5], [0, 1], {"n_bins": 1}, 0),
-        # A bin of one pair counts nothing; beta = 1 has nothing but such bins.
-        ([0.2, 0.8], [1, 0], {"n_bins": 2}, 0),
-        ([0.2, 0.4, 0.8], [1, 1, 0], {"bin_size": 1}, 0),
-    ],
-)
+@pytest.mark.parametrize(("scores", "hits", "settings", "error"), [
+    # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
+    ([0.1] * 4, [1, 1, 1, 0], {"n_bins": 1}, 0.6),
+    # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
+    ([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], {"n_bins": 2}, math.sqrt(0.275)),
+    # (0.5 - 0.5)^2 - 0.25 / 1 is negative: cut at zero.
+    ([0.5, 0.5], [0, 1], {"n_bins": 1}, 0),
+    # A bin of one pair counts nothing; beta = 1 has nothing but such bins.
+    ([0.2, 0.8], [1, 0], {"n_bins": 2}, 0),
+    ([0.2, 0.4, 0.8], [1, 1, 0], {"bin_size": 1}, 0),
+])  # fmt: skip
 def test_debiased_worked_by_hand(scores, hits, settings, error):
     assert debiased_calibration_error(scores, hits, **settings) == pytest.approx(error, abs=1e-15)
 
@@ -226,15 +218,10 @@ def test_debiased_is_nearer_to_the_truth_than_the_plain_estimate():
 
 
 @pytest.mark.parametrize("metric", [calibration_error, debiased_calibration_error])
-@pytest.mark.parametrize(
-    ("hits", "settings", "sentence"),
-    [
-        ([0, 3], {}, r"\[C001\] hits"),
-        ([0], {}, r"\[C002\]"),
-        ([0, 1], {"n_bins": 0}, r"\[C001\] n_bins"),
-        ([0, 1], {"bin_size": 0}, r"\[C001\] bin_size"),
-    ],
-)
+@pytest.mark.parametrize(("hits", "settings", "sentence"), [
+    ([0, 3], {}, r"\[C001\] hits"), ([0], {}, r"\[C002\]"), ([0, 1], {"n_bins": 0}, r"\[C001\] n_bins"),
+    ([0, 1], {"bin_size": 0}, r"\[C001\] bin_size"),
+])  # fmt: skip
 def test_bad_input_is_refused(metric, hits, settings, sentence):
     with pytest.raises(CalibError, match=sentence):
         metric([0.5, 0.5], hits, **settings)
@@ -247,13 +234,10 @@ def test_registered_functions_use_their_settings():
     assert DebiasedCalibrationError(n_bins=4)(scores, hits) == debiased_calibration_error(scores, hits, n_bins=4)
 
 
-@pytest.mark.parametrize(
-    ("metric", "setting", "value"),
-    [
-        *((metric, *setting) for metric in (CalibrationError, DebiasedCalibrationError) for setting in (("n_bins", 0), ("bin_size", -1))),
-        (CalibrationError, "norm", "l3"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("metric", "setting", "value"), [
+    *((metric, *setting) for metric in (CalibrationError, DebiasedCalibrationError) for setting in (("n_bins", 0), ("bin_size", -1))),
+    (CalibrationError, "norm", "l3"),
+])  # fmt: skip
 def test_registered_functions_refuse_settings_when_they_are_made(metric, setting, value):
     with pytest.raises(CalibError, match=rf"\[C001\] {setting} must be"):
         metric(**{setting: value})

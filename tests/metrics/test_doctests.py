@@ -1,7 +1,3 @@
-"""The examples in the docstrings of the public metrics."""
-
-from __future__ import annotations
-
 import doctest
 
 import pytest

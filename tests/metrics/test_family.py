@@ -1,7 +1,5 @@
 """What every registered metric must do: (scores, hits) -> float, None without pairs, whatever the order of the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

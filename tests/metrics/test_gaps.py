@@ -1,7 +1,5 @@
 """Gaps of parts of the data: by hand, by simulation, and which of many stand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The interval of Algorithm 2 (Nguyen & O'Connor 2015)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

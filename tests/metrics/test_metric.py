@@ -1,7 +1,5 @@
 """Which metrics are listed, and what stands of those that are not this package's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,3 @@
-"""The noise floor: what exactly true scores would show."""
-
-from __future__ import annotations
-
 import math
 import sys
 
@@ -162,17 +158,14 @@ def test_without_scores_or_without_pairs_in_groups_there_is_no_floor():
     assert mean_gmce_floor(make_pairs([0.5], [1], tags=[4]), GROUPS) is None
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: noise_floor([0.5, np.nan]), r"\[C001\] scores"),
-        (lambda: noise_floor([0.5], n_samples=0), r"\[C001\] n_samples must be a whole number of at least 1"),
-        (lambda: noise_floor([0.5], n_bins=0), r"\[C001\] n_bins"),
-        (lambda: mean_gmce_floor(grouped_pairs(10, seed=0), GROUPS, np.full(10, 1.5)), r"\[C001\] scores"),
-        (lambda: mean_gmce_floor(grouped_pairs(10, seed=0), GROUPS, np.full(9, 0.5)), r"\[C002\]"),
-        (lambda: mean_gmce_floor(grouped_pairs(10, seed=0), GROUPS, n_samples=0), r"\[C001\] n_samples must be a whole number"),
-    ],
-)
+@pytest.mark.parametrize(("call", "sentence"), [
+    (lambda: noise_floor([0.5, np.nan]), r"\[C001\] scores"),
+    (lambda: noise_floor([0.5], n_samples=0), r"\[C001\] n_samples must be a whole number of at least 1"),
+    (lambda: noise_floor([0.5], n_bins=0), r"\[C001\] n_bins"),
+    (lambda: mean_gmce_floor(grouped_pairs(10, seed=0), GROUPS, np.full(10, 1.5)), r"\[C001\] scores"),
+    (lambda: mean_gmce_floor(grouped_pairs(10, seed=0), GROUPS, np.full(9, 0.5)), r"\[C002\]"),
+    (lambda: mean_gmce_floor(grouped_pairs(10, seed=0), GROUPS, n_samples=0), r"\[C001\] n_samples must be a whole number"),
+])  # fmt: skip
 def test_bad_input_is_refused(call, sentence):
     with pytest.raises(CalibError, match=sentence):
         call()

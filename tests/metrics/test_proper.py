@@ -1,7 +1,5 @@
 """Brier, log loss and accuracy, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,24 +15,21 @@ from spacy_calib.pairs.bins import make_binner
 from ..strategies import make_pairs, pairs_of_tokens, scored_hits, scored_hits_with_order
 
 
-@pytest.mark.parametrize(
-    ("metric", "scores", "hits", "value"),
-    [
-        # (0.2^2 + (0.9 - 1)^2 + (0.5 - 0)^2) / 3
-        (brier, [0.2, 0.9, 0.5], [0, 1, 0], (0.04 + 0.01 + 0.25) / 3),
-        (brier, [0.0, 1.0], [0, 1], 0),
-        (brier, [1.0, 0.0], [0, 1], 1),
-        (log_loss, [0.2, 0.9], [0, 1], -(math.log(0.8) + math.log(0.9)) / 2),
-        (log_loss, [0.5], [1], math.log(2)),
-        # Clipped to a millionth: a score of 0 that hits, and of 1 that misses, cost -log(1e-6) and not infinity.
-        (log_loss, [0.0], [1], -math.log(1e-6)),
-        (log_loss, [1.0], [0], -math.log(1e-6)),
-        (log_loss, [1e-9], [1], -math.log(1e-6)),
-        # Right and sure costs a millionth, not nothing. Just inside the limits nothing is clipped.
-        (log_loss, [1.0, 0.0], [1, 0], -math.log(1 - 1e-6)),
-        (log_loss, [2e-6], [1], -math.log(2e-6)),
-    ],
-)
+@pytest.mark.parametrize(("metric", "scores", "hits", "value"), [
+    # (0.2^2 + (0.9 - 1)^2 + (0.5 - 0)^2) / 3
+    (brier, [0.2, 0.9, 0.5], [0, 1, 0], (0.04 + 0.01 + 0.25) / 3),
+    (brier, [0.0, 1.0], [0, 1], 0),
+    (brier, [1.0, 0.0], [0, 1], 1),
+    (log_loss, [0.2, 0.9], [0, 1], -(math.log(0.8) + math.log(0.9)) / 2),
+    (log_loss, [0.5], [1], math.log(2)),
+    # Clipped to a millionth: a score of 0 that hits, and of 1 that misses, cost -log(1e-6) and not infinity.
+    (log_loss, [0.0], [1], -math.log(1e-6)),
+    (log_loss, [1.0], [0], -math.log(1e-6)),
+    (log_loss, [1e-9], [1], -math.log(1e-6)),
+    # Right and sure costs a millionth, not nothing. Just inside the limits nothing is clipped.
+    (log_loss, [1.0, 0.0], [1, 0], -math.log(1 - 1e-6)),
+    (log_loss, [2e-6], [1], -math.log(2e-6)),
+])  # fmt: skip
 def test_losses_worked_by_hand(metric, scores, hits, value):
     assert metric(scores, hits) == pytest.approx(value, rel=1e-9, abs=1e-15)
 
@@ -132,13 +127,9 @@ def test_the_parts_are_the_brier_score_whatever_the_bins(pair, binner):
     assert decomposition.brier == pytest.approx(brier(*pair), abs=1e-12)
     assert decomposition.refinement == pytest.approx(decomposition.uncertainty - decomposition.resolution, abs=1e-12)
     parts = (
-        decomposition.reliability,
-        decomposition.refinement,
-        decomposition.resolution,
-        decomposition.within_variance,
-        decomposition.sharpness,
-        decomposition.claimed,
-    )
+        decomposition.reliability, decomposition.refinement, decomposition.resolution, decomposition.within_variance,
+        decomposition.sharpness, decomposition.claimed,
+    )  # fmt: skip
     assert min(parts) >= 0
     assert decomposition.sharpness + decomposition.claimed <= 0.25 + 1e-12
 

@@ -1,7 +1,3 @@
-"""What warns in the table: labels that are never right, and scores that calibration made worse."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -45,21 +41,18 @@ def test_what_is_said_of_them():
     assert "and 2 more" in warn_of_never_right([one] * 10)
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "sentence"),
-    [
-        (-0.01, -0.02, -0.005, None),
-        (None, None, None, None),
-        (0.02, 0.01, 0.03, "WORSE than raw ones on this data: log loss +0.0200 (95 % interval +0.0100 to +0.0300)."),
-        (
-            0.02,
-            -0.01,
-            0.05,
-            "no better than raw ones on this data: log loss +0.0200 (95 % interval -0.0100 to +0.0500); that may be",
-        ),
-        (0.02, None, None, "no better than raw ones on this data: log loss +0.0200."),
-    ],
-)
+@pytest.mark.parametrize(("value", "low", "high", "sentence"), [
+    (-0.01, -0.02, -0.005, None),
+    (None, None, None, None),
+    (0.02, 0.01, 0.03, "WORSE than raw ones on this data: log loss +0.0200 (95 % interval +0.0100 to +0.0300)."),
+    (
+        0.02,
+        -0.01,
+        0.05,
+        "no better than raw ones on this data: log loss +0.0200 (95 % interval -0.0100 to +0.0500); that may be",
+    ),
+    (0.02, None, None, "no better than raw ones on this data: log loss +0.0200."),
+])  # fmt: skip
 def test_worse_than_raw(value, low, high, sentence):
     warning = warn_of_higher_loss({"nll": {"value": value, "low": low, "high": high}})
     assert warning is None if sentence is None else sentence in warning

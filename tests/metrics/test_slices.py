@@ -1,7 +1,3 @@
-"""Slices of judged pairs: by hand, in what order, and which are too small."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

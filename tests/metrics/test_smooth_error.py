@@ -1,7 +1,5 @@
 """smECE: worked values, the direct sum over all pairs, and what the paper proves of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,18 +25,15 @@ def ece_of_distinct_scores(scores, hits):
     return np.abs(np.bincount(own.reshape(-1), hits - scores)).sum() / len(scores)
 
 
-@pytest.mark.parametrize(
-    ("scores", "hits", "wanted"),
-    [
-        # One score: the kernel spreads the mean residual and loses none of it. |0.7 - 1/2|; |0 - 1|.
-        ([0.7] * 4, [1, 1, 0, 0], 0.2),
-        ([0.0, 0.0], [1, 1], 1.0),
-        # All residuals have one sign, so that none cancel: (0.1 + 0.3 + 1) / 3.
-        ([0.1, 0.3, 1.0], [0, 0, 0], 1.4 / 3),
-        # A constant correct forecast.
-        ([0.25] * 8, [1, 1, 0, 0, 0, 0, 0, 0], 0.0),
-    ],
-)
+@pytest.mark.parametrize(("scores", "hits", "wanted"), [
+    # One score: the kernel spreads the mean residual and loses none of it. |0.7 - 1/2|; |0 - 1|.
+    ([0.7] * 4, [1, 1, 0, 0], 0.2),
+    ([0.0, 0.0], [1, 1], 1.0),
+    # All residuals have one sign, so that none cancel: (0.1 + 0.3 + 1) / 3.
+    ([0.1, 0.3, 1.0], [0, 0, 0], 1.4 / 3),
+    # A constant correct forecast.
+    ([0.25] * 8, [1, 1, 0, 0, 0, 0, 0, 0], 0.0),
+])  # fmt: skip
 def test_worked_by_hand(scores, hits, wanted):
     assert smooth_calibration_error(scores, hits) == pytest.approx(wanted, abs=1e-12)
 

@@ -1,7 +1,3 @@
-"""The rows of a calibration table."""
-
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bins: the rule of this package, Algorithm 1 of Nguyen & O'Connor (2015), fixed width; checked against literal second versions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -31,24 +29,21 @@ def algorithm_1(n: int, beta: int) -> list[int]:
     return [label - 1 for label in labels]
 
 
-@pytest.mark.parametrize(
-    ("scores", "n_bins", "bins"),
-    [
-        # N = 4, B = 2. 0.1: (0 + 1) * 2 // 8 = 0. 0.2 (twice): (2 * 1 + 2) * 2 // 8 = 1. 0.3: (2 * 3 + 1) * 2 // 8 = 1.
-        ([0.1, 0.2, 0.2, 0.3], 2, [0, 1, 1, 1]),
-        # 0.1 (three times): 3 * 2 // 8 = 0. 0.4: (2 * 3 + 1) * 2 // 8 = 1.
-        ([0.1, 0.1, 0.1, 0.4], 2, [0, 0, 0, 1]),
-        # B = 3. 0.1: 3 * 3 // 8 = 1, bin 0 stays empty. 0.4: 7 * 3 // 8 = 2.
-        ([0.1, 0.1, 0.1, 0.4], 3, [1, 1, 1, 2]),
-        # All equal: (0 + 4) * 10 // 8 = 5.
-        ([0.5, 0.5, 0.5, 0.5], 10, [5, 5, 5, 5]),
-        # More bins than scores: (2 * i + 1) * 4 // 4 = 1, 3.
-        ([0.2, 0.7], 4, [1, 3]),
-        # Minus zero equals zero: (0 + 2) * 2 // 6 = 0, then (2 * 2 + 1) * 2 // 6 = 1.
-        ([-0.0, 0.0, 1.0], 2, [0, 0, 1]),
-        ([0.3], 1, [0]),
-    ],
-)
+@pytest.mark.parametrize(("scores", "n_bins", "bins"), [
+    # N = 4, B = 2. 0.1: (0 + 1) * 2 // 8 = 0. 0.2 (twice): (2 * 1 + 2) * 2 // 8 = 1. 0.3: (2 * 3 + 1) * 2 // 8 = 1.
+    ([0.1, 0.2, 0.2, 0.3], 2, [0, 1, 1, 1]),
+    # 0.1 (three times): 3 * 2 // 8 = 0. 0.4: (2 * 3 + 1) * 2 // 8 = 1.
+    ([0.1, 0.1, 0.1, 0.4], 2, [0, 0, 0, 1]),
+    # B = 3. 0.1: 3 * 3 // 8 = 1, bin 0 stays empty. 0.4: 7 * 3 // 8 = 2.
+    ([0.1, 0.1, 0.1, 0.4], 3, [1, 1, 1, 2]),
+    # All equal: (0 + 4) * 10 // 8 = 5.
+    ([0.5, 0.5, 0.5, 0.5], 10, [5, 5, 5, 5]),
+    # More bins than scores: (2 * i + 1) * 4 // 4 = 1, 3.
+    ([0.2, 0.7], 4, [1, 3]),
+    # Minus zero equals zero: (0 + 2) * 2 // 6 = 0, then (2 * 2 + 1) * 2 // 6 = 1.
+    ([-0.0, 0.0, 1.0], 2, [0, 0, 1]),
+    ([0.3], 1, [0]),
+])  # fmt: skip
 def test_adaptive_bins_worked_by_hand(scores, n_bins, bins):
     assert assign(np.array(scores), equal_mass_edges(np.array(scores), n_bins=n_bins)).tolist() == bins
     assert [bin_by_rule(s, scores, n_bins) for s in scores] == bins
@@ -104,17 +99,14 @@ def test_the_rule_is_computed_in_integers():
         assert assign(scores, equal_mass_edges(scores, n_bins=n)).tolist() == list(range(n))
 
 
-@pytest.mark.parametrize(
-    ("n", "beta", "sizes"),
-    [
-        (10, 3, [3, 3, 4]),  # 3, 3, 3 and a last bin of 1, merged into the one before
-        (9, 3, [3, 3, 3]),
-        (11, 3, [3, 3, 5]),
-        (2, 5, [2]),  # the first bin is too small, but there is none before it
-        (5, 5, [5]),
-        (7, 1, [1] * 7),
-    ],
-)
+@pytest.mark.parametrize(("n", "beta", "sizes"), [
+    (10, 3, [3, 3, 4]),  # 3, 3, 3 and a last bin of 1, merged into the one before
+    (9, 3, [3, 3, 3]),
+    (11, 3, [3, 3, 5]),
+    (2, 5, [2]),  # the first bin is too small, but there is none before it
+    (5, 5, [5]),
+    (7, 1, [1] * 7),
+])  # fmt: skip
 def test_sized_bins_worked_by_hand(n, beta, sizes):
     scores = (np.arange(n) + 1) / (n + 1)
     assert np.bincount(assign(scores, equal_mass_edges(scores, bin_size=beta))).tolist() == sizes

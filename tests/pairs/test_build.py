@@ -1,7 +1,3 @@
-"""Marginals and gold -> pairs."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

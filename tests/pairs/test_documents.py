@@ -1,7 +1,3 @@
-"""Documents of the source as numbers, and how tables name them."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,16 +27,10 @@ def test_parts_of_one_document_have_one_number_wherever_they_stand():
     assert numbers.number(SourceDocument(SENTENCE, "a")) == 3
 
 
-@pytest.mark.parametrize(
-    ("units", "named"),
-    [
-        ([], DOC),
-        ([SENTENCE, SENTENCE], SENTENCE),
-        ([SENTENCE, DOC], DOC),
-        ([DOCUMENT, SENTENCE], "document or sentence"),
-        ([TEXT, DOCUMENT], "document or text"),
-    ],
-)
+@pytest.mark.parametrize(("units", "named"), [
+    ([], DOC), ([SENTENCE, SENTENCE], SENTENCE), ([SENTENCE, DOC], DOC), ([DOCUMENT, SENTENCE], "document or sentence"),
+    ([TEXT, DOCUMENT], "document or text"),
+])  # fmt: skip
 def test_the_unit_is_named_by_what_is_known(units, named):
     numbers = DocumentNumbers()
     for key, unit in enumerate(units):
@@ -72,17 +62,14 @@ def test_every_pair_is_scored_once_by_what_was_learned_outside_of_its_fold():
     assert cross_fit(folds, lambda outside, inside: outside[:1] + 0.0).shape == (6,)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "n_folds", "folds"),
-    [
-        ((2, 2, 2, 2), 2, [0, 0, 0, 0, 1, 1, 1, 1]),
-        ((1, 1, 4), 2, [0, 0, 1, 1, 1, 1]),
-        ((7,) * 100, 5, np.repeat(np.arange(5), 140).tolist()),
-        ((2, 1, 1), 5, [0, 0, 1, 2]),  # no more folds than documents
-        ((3,), 5, [0, 0, 0]),
-        ((), 5, []),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "n_folds", "folds"), [
+    ((2, 2, 2, 2), 2, [0, 0, 0, 0, 1, 1, 1, 1]),
+    ((1, 1, 4), 2, [0, 0, 1, 1, 1, 1]),
+    ((7,) * 100, 5, np.repeat(np.arange(5), 140).tolist()),
+    ((2, 1, 1), 5, [0, 0, 1, 2]),  # no more folds than documents
+    ((3,), 5, [0, 0, 0]),
+    ((), 5, []),
+])  # fmt: skip
 def test_folds_worked_by_hand(sizes, n_folds, folds):
     assert folds_of(documents_of(*sizes), n_folds).tolist() == folds
     # Numbers of documents need not follow one another.

@@ -1,7 +1,3 @@
-"""The mixing of 64-bit numbers."""
-
-from __future__ import annotations
-
 import numpy as np
 
 from spacy_calib.pairs.keyed import STEP, splitmix64

@@ -1,7 +1,3 @@
-"""Maps of labels."""
-
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -58,8 +54,6 @@ def test_the_suggested_map_leaves_shared_labels_alone_and_names_those_that_stand
     assert unknown.share == 105 / 605
 
 
-# Maps that a message suggests can be given back as they are printed
-
 PENN = {",": "Comma", "''": "Quote", "``": "Quote", "$": "$"}
 
 
@@ -77,16 +71,13 @@ def test_a_map_with_a_sign_of_its_own_or_of_a_shell_is_given_back_in_a_file(tmp_
     assert read_map(str(tmp_path / "map.json")) == table
 
 
-@pytest.mark.parametrize(
-    ("given", "table"),
-    [
-        ("NN=SG-NOM,IN=ADP,,=Comma,.=Period", {"NN": "SG-NOM", "IN": "ADP", ",": "Comma", ".": "Period"}),
-        ("DATE=,,=Comma", {"DATE": "", ",": "Comma"}),
-        ("PUNCT=,,X=Y", {"PUNCT": ",", "X": "Y"}),
-        ("''=Quote,``=Quote,==Equals", {"''": "Quote", "``": "Quote", "=": "Equals"}),
-        (",".join(f"A{i}=B" for i in range(5_000)), {f"A{i}": "B" for i in range(5_000)}),
-    ],
-)
+@pytest.mark.parametrize(("given", "table"), [
+    ("NN=SG-NOM,IN=ADP,,=Comma,.=Period", {"NN": "SG-NOM", "IN": "ADP", ",": "Comma", ".": "Period"}),
+    ("DATE=,,=Comma", {"DATE": "", ",": "Comma"}),
+    ("PUNCT=,,X=Y", {"PUNCT": ",", "X": "Y"}),
+    ("''=Quote,``=Quote,==Equals", {"''": "Quote", "``": "Quote", "=": "Equals"}),
+    (",".join(f"A{i}=B" for i in range(5_000)), {f"A{i}": "B" for i in range(5_000)}),
+])  # fmt: skip
 def test_a_comma_may_be_a_label(given, table):
     assert read_map(given) == table
 

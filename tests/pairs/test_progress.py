@@ -1,7 +1,5 @@
 """The share of a computation that is done grows from 0 to 1, however it is divided."""
 
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib.pairs.progress import UNREPORTED, Progress

@@ -1,7 +1,5 @@
 """Digests of the fit's texts: known again in other chunks and another tokenization, and nothing else is taken for known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,7 +1,5 @@
 """Small chains, and what enumeration of all their labellings says of them."""
 
-from __future__ import annotations
-
 import itertools
 from typing import NamedTuple
 

@@ -1,45 +1,24 @@
 """Features of Table 1, by hand."""
 
-from __future__ import annotations
-
-import itertools
-
 import numpy as np
 import pytest
 from papers.chains.chains import Chains, Potentials
 from papers.chains.sums import sum_chains
-from papers.forecasts.answers import Answers, Rows, best_answers, size_curve
+from papers.forecasts.answers import Rows, best_answers, size_curve
 from papers.forecasts.forecasters import DecisionTree
 
-# Two answers over labels a, b, c: "aab" and "cc".
-LABELS, LENGTHS = np.array([0, 0, 1, 2, 2]), np.array([3, 2])
-
-
-def answers(**more) -> Answers:
-    return Answers(LABELS, LENGTHS, 3, **more)
-
-
-def chains_of(lengths, width, seed=0):
-    rng = np.random.default_rng(seed)
-    potentials = Potentials(rng.normal(size=(width, width)), rng.normal(size=width), rng.normal(size=width))
-    scores = [rng.normal(size=(n, width)) for n in lengths]
-    return scores, potentials, Chains.from_scores(scores, potentials)
-
-
-def score(scores, potentials, labels):
-    steps = sum(potentials.transitions[a, b] for a, b in itertools.pairwise(labels))
-    own = sum(scores[i, label] for i, label in enumerate(labels))
-    return own + steps + potentials.starts[labels[0]] + potentials.ends[labels[-1]]
+from tests.papers.chains import enumerate_labellings
 
 
 def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
-    lengths = (3, 1, 4)
-    scores, potentials, chains = chains_of(lengths, 3)
-    found = best_answers(sum_chains(chains))
+    rng = np.random.default_rng(0)
+    potentials = Potentials(rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3))
+    scores = [rng.normal(size=(n, 3)) for n in (3, 1, 4)]
+    found = best_answers(sum_chains(Chains.from_scores(scores, potentials)))
     offset = 0
-    for number, n in enumerate(lengths):
-        every = list(itertools.product(range(3), repeat=n))
-        values = np.array([score(scores[number], potentials, one) for one in every])
+    for number, own in enumerate(scores):
+        n, totals = len(own), enumerate_labellings(own, potentials)
+        every, values = list(totals), np.array(list(totals.values()))
         order = np.argsort(-values)
         answer = every[order[0]]
         assert found.each()[number] == answer
@@ -49,9 +28,7 @@ def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
         assert np.isclose(np.exp(found.log_chances[number]), chance.max())
         for place in range(n):
             marginal = [sum(c for c, one in zip(chance, every, strict=True) if one[place] == label) for label in range(3)]
-            rest = [
-                np.exp(score(scores[number], potentials, (*answer[:place], label, *answer[place + 1 :]))) for label in range(3)
-            ]
+            rest = [np.exp(totals[(*answer[:place], label, *answer[place + 1 :])]) for label in range(3)]
             assert np.allclose(found.marginals[offset + place], marginal)
             assert np.allclose(found.conditionals[offset + place], np.array(rest) / sum(rest))
         offset += n

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.chains import best
-from papers.chains.best import best_sums, best_through, k_best, order_from_best, parts_of, viterbi
+from papers.chains.best import best_sums, best_through, k_best, order_from_best, viterbi
 
 from tests.papers.chains import enumerate_labellings, small_chains
 
@@ -65,10 +62,3 @@ def test_greatest_first():
     values = np.array([[3.0, 1.0, 4.0, 1.0], [-np.inf, 2.0, -np.inf, 5.0]])
     assert order_from_best(values, 2).tolist() == [[2, 0], [3, 1]]
     assert order_from_best(values, 4).tolist() == [[2, 0, 1, 3], [3, 1, 0, 2]]
-
-
-def test_parts_are_all_of_it_and_no_greater_than_said():
-    size = best._CELLS // 1000
-    assert list(parts_of(2 * size + 1, 1000)) == [slice(i * size, (i + 1) * size) for i in range(3)]
-    assert len(list(parts_of(3, 10 * best._CELLS))) == 3
-    assert list(parts_of(0, 5)) == []

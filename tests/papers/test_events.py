@@ -1,7 +1,5 @@
 """Who attacks, and which sentences are right, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -17,12 +15,9 @@ def parsed(text: str) -> Doc:
     """Words as word/head/relation/lemma."""
     words = [word.split("/") for word in text.split()]
     return Doc(
-        VOCAB,
-        words=[word[0] for word in words],
-        heads=[int(word[1]) for word in words],
-        deps=[word[2] for word in words],
+        VOCAB, words=[word[0] for word in words], heads=[int(word[1]) for word in words], deps=[word[2] for word in words],
         lemmas=[word[3] if len(word) > 3 else word[0].lower() for word in words],
-    )
+    )  # fmt: skip
 
 
 def test_agents_and_names():

@@ -1,7 +1,5 @@
 """Figures of coreference, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from papers.coref.figures import FIGURES, NOTHING, b_cubed, ceaf, lea, muc
 

@@ -1,17 +1,9 @@
 """The fit: its slope, what it finds in made-up choices, and that cross-validation sees whole documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from papers.coref.antecedents import Candidates
-from papers.coref.learning import (
-    Choices,
-    _StackedChoices,
-    fit_weights,
-    learn,
-    right_options,
-)
+from papers.coref.learning import Choices, _StackedChoices, fit_weights, learn, right_options
 from scipy.optimize import check_grad
 from scipy.sparse import csr_matrix
 

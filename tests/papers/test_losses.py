@@ -1,7 +1,5 @@
 """Losses of chains: by enumeration, by hand, and their gradients by differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

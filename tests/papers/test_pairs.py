@@ -1,7 +1,5 @@
 """Pair probabilities against the enumeration of all antecedents, and against samples."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

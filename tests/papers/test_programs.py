@@ -1,7 +1,5 @@
 """Each program has its options; those that no project of configs runs do their work on little data."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The experiments with sequence learners: what spans are, how wrong words are found, and what is left after a run that stopped."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The HMM and the CRFs over words and over vectors: by hand, and on made-up sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -17,11 +15,8 @@ from thinc.api import Adam
 
 NLP = spacy.blank("en")
 SENTENCES = (
-    ("they fish", "PRON VERB"),
-    ("they swim", "PRON VERB"),
-    ("the fish", "DET NOUN"),
-    ("the fish swim", "DET NOUN VERB"),
-)
+    ("they fish", "PRON VERB"), ("they swim", "PRON VERB"), ("the fish", "DET NOUN"), ("the fish swim", "DET NOUN VERB"),
+)  # fmt: skip
 
 
 def docs():
@@ -73,12 +68,8 @@ def test_the_neural_crf_learns_and_keeps_the_step_that_is_best_on_dev():
     examples = [Example(Doc(NLP.vocab, words=[token.text for token in gold]), gold) for gold in docs()]
     crf = NeuralCrf(encoder, ("DET", "NOUN", "PRON", "VERB"), rate=2.0)
     settings = {
-        "max_steps": 45,
-        "eval_frequency": 20,
-        "dropout": 0.0,
-        "batcher": lambda own: iter([own]),
-        "optimizer": Adam(0.02),
-    }
+        "max_steps": 45, "eval_frequency": 20, "dropout": 0.0, "batcher": lambda own: iter([own]), "optimizer": Adam(0.02),
+    }  # fmt: skip
     steps = list(crf.fit(examples, examples, settings))
     assert [step for step, _ in steps] == [20, 40, 45]
     assert crf.accuracy(examples) == max(accuracy for _, accuracy in steps) == 1

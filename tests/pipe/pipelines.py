@@ -1,7 +1,5 @@
 """Fitted pipelines that together hold each part that is saved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

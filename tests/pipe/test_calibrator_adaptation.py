@@ -1,7 +1,5 @@
 """A pipe that was fitted on one kind of text, and a few labelled documents of another."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
@@ -177,9 +175,6 @@ def test_spans_are_adapted_and_their_cut_offs_stay(layer):
     learned = calib.spans.adaptations[0].leading.line
     again = calib.from_bytes(calib.to_bytes())
     assert again.spans.adaptations[0].leading.line == learned
-
-
-# With scores that are given
 
 
 def examples_off(n: int, seed: int, off: float = 0.0) -> list[Example]:

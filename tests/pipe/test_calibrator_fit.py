@@ -1,7 +1,5 @@
 """A fit takes over all that it learned, or nothing."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

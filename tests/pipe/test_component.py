@@ -1,7 +1,5 @@
 """The pipe: annotate, fit, save, and everything that can happen to the component that it reads."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle
@@ -19,7 +17,7 @@ from spacy_calib.doc.store import add_block, delete_blocks
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, entity_examples, revive_recognizer
-from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
+from tests.conftest import examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 from tests.docstrings import run_examples
 from tests.forked import in_own_process
 from tests.made import examples_before_calib
@@ -45,15 +43,6 @@ def test_raw_scores_are_the_softmax_of_the_head(fitted):
         kept = {label for label, p in zip(tagger.labels, row, strict=True) if p >= 0.01}
         assert set(token._.calib_scores) == kept
         assert list(token._.calib_scores.values()) == sorted(token._.calib_scores.values(), reverse=True)
-
-
-def test_calibrated_scores_are_the_maps_of_the_raw_ones(fitted):
-    doc = fitted(TEXT)
-    calib = fitted.get_pipe("calib")
-    for token in doc:
-        column = calib.labels.index(token.tag_)
-        expected = calib.tokens.maps.predict(np.array([token._.calib_raw]), np.array([column]))[0]
-        assert token._.calib_score == expected
 
 
 def test_doc_view_agrees_with_the_tokens_and_is_read_only(fitted):
@@ -121,28 +110,6 @@ def test_unfitted_passes_raw_through_and_warns_once(nlp):
         nlp(TEXT)
 
 
-def test_disk_and_bytes_round_trip(fitted, tmp_path):
-    doc = fitted(TEXT)
-    fitted.to_disk(tmp_path / "model")
-    assert values(spacy.load(tmp_path / "model")(TEXT)) == values(doc)
-    calib = fitted.get_pipe("calib")
-    again = spacy.blank("xx").from_config(fitted.config).from_bytes(fitted.to_bytes())
-    assert values(again(TEXT)) == values(doc)
-    assert again.get_pipe("calib").fit_info == calib.fit_info
-    assert again.get_pipe("calib").labels == calib.labels
-
-
-# What can happen to the component that is read
-
-
-def test_renamed_source_is_found_by_its_labels(fitted, tmp_path):
-    expected = values(fitted(TEXT))
-    fitted.rename_pipe("tagger", "pos_tagger")
-    assert values(fitted(TEXT)) == expected
-    fitted.to_disk(tmp_path / "m")
-    assert values(spacy.load(tmp_path / "m")(TEXT)) == expected
-
-
 def test_excluded_source_gives_none_and_one_warning(fitted, tmp_path):
     fitted.to_disk(tmp_path / "m")
     alone = spacy.load(tmp_path / "m", exclude=["tagger"])
@@ -159,28 +126,6 @@ def test_disabled_source_leaves_no_annotation_and_no_score(fitted):
         doc = fitted(TEXT)
     assert doc[0]._.calib_score is None
     assert doc._.calib is None
-
-
-def test_disabled_tok2vec_gives_none_not_garbage(fitted):
-    with fitted.select_pipes(disable=["tok2vec"]), pytest.warns(UserWarning, match=r"doc\.tensor does not hold"):
-        doc = fitted(TEXT)
-    assert all(t._.calib_score is None for t in doc)
-
-
-def test_docs_without_tensor_give_none_not_garbage(fitted):
-    doc = fitted(TEXT)
-    bare = Doc(fitted.vocab, words=[t.text for t in doc], tags=[t.tag_ for t in doc])
-    with pytest.warns(UserWarning, match=r"doc\.tensor does not hold"):
-        bare = fitted.get_pipe("calib")(bare)
-    assert all(t._.calib_score is None for t in bare)
-
-
-def test_second_embedding_in_between_gives_none_not_garbage(fitted):
-    fitted.add_pipe("tok2vec", name="tok2vec2", before="calib", config={"model": TOK2VEC})
-    fitted.get_pipe("tok2vec2").model.initialize(X=[fitted.make_doc("a")])
-    with pytest.warns(UserWarning, match="'tok2vec2' stands between 'tagger' and it"):
-        doc = fitted(TEXT)
-    assert all(t._.calib_score is None for t in doc)
 
 
 def test_own_tok2vec():
@@ -241,9 +186,6 @@ def test_extension_of_somebody_else_is_refused():
     register("twice")
 
 
-# Fitting
-
-
 def test_fit_records_what_it_was_fitted_on(fitted):
     info = fitted.get_pipe("calib").fit_info
     assert info.docs == 80
@@ -290,9 +232,6 @@ def test_error_handler_skips_the_batch(fitted):
     fitted.set_error_handler(lambda name, proc, docs, error: seen.append((name, len(docs))))
     assert list(fitted.pipe([TEXT, TEXT])) == []
     assert seen == [("calib", 2)]
-
-
-# Scoring
 
 
 def test_scores_are_plain_numbers_and_worked_on_the_same_pairs(fitted):
@@ -370,9 +309,6 @@ def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
     assert list(per_group) == ["1", "2", "3"]
     assert sum(row["tags"] for row in per_group.values()) == len(calib.labels)
     assert scores["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]))
-
-
-# Entities and spans
 
 
 def entity_pipeline(factory):
@@ -469,21 +405,6 @@ def test_entity_figures_of_the_scorer_are_plain_numbers(factory, entity_pipeline
     per_group = scores[f"{of_spans}_gmce_per_group"]
     assert list(per_group) == ["1", "2", "3"]
     assert sum(row["tags"] for row in per_group.values()) == 3
-
-
-@pytest.mark.parametrize("factory", FACTORIES)
-def test_a_renamed_recognizer_is_found_and_an_excluded_one_gives_none(factory, tmp_path):
-    nlp = entity_pipeline(factory)
-    name = factory.removeprefix("calib_")
-    expected = span_values_of(nlp(ENTITY_TEXT))
-    nlp.rename_pipe(name, "entities")
-    same_spans(span_values_of(nlp(ENTITY_TEXT)), expected, exactly=False)
-    nlp.to_disk(tmp_path / "m")
-    alone = spacy.load(tmp_path / "m", exclude=["entities"])
-    with pytest.warns(UserWarning, match=f"CW02.*no component '{name}'"):
-        doc = alone(ENTITY_TEXT)
-    assert all(token._.calib_score is None for token in doc)
-    assert doc[0:1]._.calib_score is None
 
 
 def test_evaluate_reads_gold_that_ends_in_white_space(fitted):

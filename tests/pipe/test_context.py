@@ -1,7 +1,3 @@
-"""A pipe whose scores look at the rest of the Doc."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -91,9 +87,6 @@ def test_lemmas_have_context(nlp):
     assert scores(nlp.pipe(texts(nlp, 5), batch_size=2)) == scores(map(nlp, texts(nlp, 5)))
 
 
-# Scores that are given
-
-
 @pytest.fixture(scope="module")
 def of_two_kinds() -> Calibrator:
     """A pipe whose context looks at nothing but the scores of the token: with a likeliest score of .6, its second and third tag are right far
@@ -142,9 +135,6 @@ def test_a_tag_has_its_score_in_context_whether_it_reaches_the_threshold_or_not(
     assert [token._.calib_score for token in doc] == pytest.approx(above, abs=0.1)
 
 
-# Functions of Docs
-
-
 def lengths(docs):
     return [len(token) for doc in docs for token in doc]
 
@@ -168,16 +158,13 @@ def test_a_function_may_say_several_things_of_a_token(nlp):
     assert calib.fit_info.context["columns"][-2:] == ["mine, column 1", "mine, column 2"]
 
 
-@pytest.mark.parametrize(
-    ("function", "code", "words"),
-    [
-        (lambda docs: [1.0], "C202", "mine"),
-        (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine"),
-        (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
-        (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
-        (lambda docs: "words", "C206", "mine"),
-    ],
-)
+@pytest.mark.parametrize(("function", "code", "words"), [
+    (lambda docs: [1.0], "C202", "mine"),
+    (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine"),
+    (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
+    (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
+    (lambda docs: "words", "C206", "mine"),
+])  # fmt: skip
 def test_what_a_function_may_not_give(nlp, function, code, words):
     with pytest.raises(CalibError, match=code) as caught:
         with_function(nlp, function, n=12)
@@ -190,9 +177,6 @@ def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp):
     columns[0] = 3
     with pytest.raises(CalibError, match="C204"):
         nlp("the dog saw")
-
-
-# Features by name
 
 
 def test_features_are_named_in_the_config_and_saved(nlp):

@@ -1,5 +1,3 @@
-"""The tokens of Docs as arrays that features can look at."""
-
 import numpy as np
 import pytest
 import spacy

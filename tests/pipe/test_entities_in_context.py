@@ -1,7 +1,5 @@
 """Entities look at the scores that the context gives their tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -120,14 +118,11 @@ def test_it_survives_saving(in_context):
     assert again.spans.context.tags.tags.tolist() == in_context.spans.context.tags.tags.tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "damaged"),
-    [
-        ("tags", lambda held: held["tags"] + 7),  # numbers that no label of spans has
-        ("labels", lambda held: held["labels"][:0]),
-        ("labels", lambda held: np.append(held["labels"], 0)),  # one more label of spans than have groups
-    ],
-)
+@pytest.mark.parametrize(("name", "damaged"), [
+    ("tags", lambda held: held["tags"] + 7),  # numbers that no label of spans has
+    ("labels", lambda held: held["labels"][:0]),
+    ("labels", lambda held: np.append(held["labels"], 0)),  # one more label of spans than have groups
+])  # fmt: skip
 def test_labels_of_tokens_that_go_with_no_label_of_spans_are_no_state(in_context, name, damaged):
     state = in_context.spans.context.state()
     assert SpanContextModel.read(state).state()["columns"] == state["columns"]

@@ -14,30 +14,14 @@ from spacy_calib.types import Groups, Pairs
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
 ENTITIES = SpanFitInfo(
-    "exact",
-    ["PER"],
-    4,
-    3,
-    1,
-    "",
-    [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")],
-    None,
+    "exact", ["PER"], 4, 3, 1, "", [FitRow("1", 1, None, 0, 0, None, None, "too few pairs")], None,
     HeldOut(0.5, 0.4, 0.3, 4, 0.2, 0.1, 0.0),
-)
+)  # fmt: skip
 INFO = FitInfo(
-    component="ner",
-    layer="ner",
-    threshold=0.01,
-    docs=2,
-    tokens=12,
-    pairs=10,
-    counted_on="train.spacy",
-    method="spacy-calib.Isotonic.v1",
-    table=[ROW],
-    held_out=HeldOut(0.5, 0.25, 0.0625, 200, 0.25, 0.125, -0.25),
-    spans=ENTITIES,
+    component="ner", layer="ner", threshold=0.01, docs=2, tokens=12, pairs=10, counted_on="train.spacy",
+    method="spacy-calib.Isotonic.v1", table=[ROW], held_out=HeldOut(0.5, 0.25, 0.0625, 200, 0.25, 0.125, -0.25), spans=ENTITIES,
     versions={"spacy": "3"},
-)
+)  # fmt: skip
 
 
 def test_the_plain_form_has_verdicts_and_rows():

@@ -1,7 +1,3 @@
-"""Gold of several files: all documents alike, but for what a fit says of conventions and of differences between files."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Scaling and normalization as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
 
-from __future__ import annotations
-
 import functools
 import json
 import pickle
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib import CalibError
@@ -29,9 +27,6 @@ MATRIX = {"@calib_scalings": "spacy-calib.MatrixScaling.v1", "ridge": 100.0}
 
 
 EVERYTHING = {"scaling": VECTOR, "normalize": "other"}
-
-
-# Pipelines over probabilities that are made up, with the truth known
 
 
 def docs_of(nlp: Language, tokens: SampledTokens) -> list[Doc]:
@@ -134,9 +129,6 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
     assert len(data.pairs) > len(data.kept_indices) + 100
 
 
-# Labels
-
-
 def test_a_label_set_by_hand_has_its_own_score(nlp):
     token = max(tokens_of(run(nlp, FRESH)), key=lambda one: len(one._.calib_scores))
     before = token._.calib_scores
@@ -182,54 +174,10 @@ def test_tokens_without_annotation_have_scores_of_labels_and_none_of_their_own(n
     assert doc[3]._.calib_scores == whole[3]._.calib_scores
 
 
-def test_labels_appended_later_use_what_all_tags_share():
-    nlp = pipeline({"scaling": VECTOR})
-    calib = nlp.get_pipe("calib")
-    calib.source._labels = (*TOKEN_LABELS, "NEW")
-    docs = docs_of(nlp, FRESH)
-    for doc in docs:
-        doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
-        doc[0].tag_ = "NEW"
-    docs = list(nlp.pipe(docs))
-    for doc in docs:
-        assert doc[0]._.calib_score == doc[0]._.calib_scores["NEW"]
-
-
-# Where a Doc may go
-
-
-@pytest.mark.parametrize("way", ["bytes", "docbin", "pickle", "copy", "span", "docs"])
-def test_scores_go_with_the_doc(nlp, way):
-    docs = run(nlp, FRESH)
-    doc, vocab = docs[0], spacy.blank("xx").vocab
-    expected = values(doc)
-    if way == "bytes":
-        found = Doc(vocab).from_bytes(doc.to_bytes())
-    elif way == "docbin":
-        packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-        found = next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(vocab)))
-    elif way == "pickle":
-        found = pickle.loads(pickle.dumps(doc))
-    elif way == "copy":
-        found = doc.copy()
-    elif way == "span":  # a part has no scores: the arrays are of the whole Doc
-        found = doc[4:13].as_doc(copy_user_data=True)
-        assert {value[0] for value in values(found)} == {None}
-        return
-    else:
-        found, expected = Doc.from_docs(docs), [value for one in docs for value in values(one)]
-    assert values(found) == expected
-    assert sorted(found._.calib.tags) == sorted(tag for value in expected for tag in value[2])
-    assert len({tuple(value[2]) for value in expected}) > 3
-
-
 def test_worker_processes(nlp):
     expected = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), batch_size=1)]
     found = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), n_process=2, batch_size=1)]
     assert found == expected
-
-
-# Saving
 
 
 @pytest.mark.parametrize("scaling", [VECTOR, MATRIX, TEMPERATURE])
@@ -248,9 +196,6 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, tmp_path):
     block = spacy.load(tmp_path / "model").config["components"]["calib"]
     assert block["normalize"] == "other"
     assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
-
-
-# The fit
 
 
 def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
@@ -293,9 +238,6 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
     assert len(calib.tokens.maps.groups) == 1
-
-
-# Entities and spans
 
 
 def with_recognizer(granularity: str, **settings) -> Language:

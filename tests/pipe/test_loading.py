@@ -1,7 +1,5 @@
 """Pipelines whose components are registered by a package that nobody has imported."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A calib pipe reads the pipeline that it was made for, or attached to; Docs of another one get None."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """What other packages register is found by its short name, and compared by `auto` where its settings name it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

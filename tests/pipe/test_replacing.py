@@ -1,7 +1,5 @@
 """A fit beside the pipe that was there: units by their keys, and what a comparison leaves as it was."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import numpy as np

@@ -70,22 +70,19 @@ def test_every_cut_is_found():
             load(data[:end])
 
 
-@pytest.mark.parametrize(
-    "outer",
-    [
-        {},
-        [],
-        None,
-        "spacy-calib",
-        {"format": "another", "version": 1, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0},
-        {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0, "body": "text"},
-        {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": True, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": 1.0, "crc": 0, "body": b""},
-        {"format": "spacy-calib", "version": "2", "crc": 0, "body": b""},
-    ],
-)
+@pytest.mark.parametrize("outer", [
+    {},
+    [],
+    None,
+    "spacy-calib",
+    {"format": "another", "version": 1, "crc": 0, "body": b""},
+    {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0},
+    {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0, "body": "text"},
+    {"format": "spacy-calib", "version": FORMAT_VERSION, "crc": 0, "body": b""},
+    {"format": "spacy-calib", "version": True, "crc": 0, "body": b""},
+    {"format": "spacy-calib", "version": 1.0, "crc": 0, "body": b""},
+    {"format": "spacy-calib", "version": "2", "crc": 0, "body": b""},
+])  # fmt: skip
 def test_other_envelopes_are_refused(outer):
     with pytest.raises(CalibError, match=says("C010")) as caught:
         load(srsly.msgpack_dumps(outer))

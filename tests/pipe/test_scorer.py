@@ -1,7 +1,3 @@
-"""The figures of a fit in meta.json."""
-
-from __future__ import annotations
-
 import sys
 
 import numpy as np

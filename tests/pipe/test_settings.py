@@ -1,7 +1,5 @@
 """Settings are written once: what spaCy shows, checks and saves of them is made from there."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Context whose scores shrink towards a line: what is written on Docs, saved, loaded and adapted."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import numpy as np
@@ -121,17 +119,14 @@ def test_it_is_saved_with_the_pipe(nlp, halfway, tmp_path):
     assert scores(again.pipe(texts(again)), "halfway").tolist() == scores(nlp.pipe(texts(nlp)), "halfway").tolist()
 
 
-@pytest.mark.parametrize(
-    ("part", "changed", "why"),
-    [
-        ("settings", {"shrink": 1.5}, "shrink must be a number from 0 to 1"),
-        ("settings", {"shrink": "half"}, "shrink must be a number from 0 to 1"),
-        ("settings", {"shrink": 0.0}, "'learned.line' is not two numbers where scores shrink, else none"),
-        ("learned", {"line": None}, "'learned.line' is not two numbers"),
-        ("learned", {"line": np.zeros(3)}, "'learned.line' is not two numbers"),
-        ("learned", {"line": np.array([np.nan, 0.0])}, "'learned.line"),
-    ],
-)
+@pytest.mark.parametrize(("part", "changed", "why"), [
+    ("settings", {"shrink": 1.5}, "shrink must be a number from 0 to 1"),
+    ("settings", {"shrink": "half"}, "shrink must be a number from 0 to 1"),
+    ("settings", {"shrink": 0.0}, "'learned.line' is not two numbers where scores shrink, else none"),
+    ("learned", {"line": None}, "'learned.line' is not two numbers"),
+    ("learned", {"line": np.zeros(3)}, "'learned.line' is not two numbers"),
+    ("learned", {"line": np.array([np.nan, 0.0])}, "'learned.line"),
+])  # fmt: skip
 def test_a_changed_state_is_refused(halfway, part, changed, why):
     state = deepcopy(halfway._state())
     state["context"][part].update(changed)

@@ -1,7 +1,5 @@
 """The one schema of the saved state: what is damaged and has a right checksum is refused as a whole, and nothing is believed."""
 
-from __future__ import annotations
-
 import gc
 import re
 from collections.abc import Iterator
@@ -242,17 +240,14 @@ def changed(state: Any, path: str, change: Any) -> bytes:
     return pack(state, "spacy-calib record")
 
 
-@pytest.mark.parametrize(
-    ("damage", "why"),
-    [
-        (lambda state: b"", "not a whole file of ours"),
-        (lambda state: pack(state, "spacy-calib"), "format 'spacy-calib'"),
-        (lambda state: pack(state, "spacy-calib record")[:-1], "not a whole file of ours"),
-        (lambda state: changed(state, "profile.means", lambda means: means[:-1]), "'record.profile' is not consistent: 'means' has"),
-        (lambda state: changed(state, "tokens.moment", lambda moment: moment * np.inf), "'record.tokens.moment' is not"),
-        (lambda state: changed(state, "tokens.moment", lambda moment: np.ones((2, 2))), "'record.tokens' is not consistent: 'moment' has"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("damage", "why"), [
+    (lambda state: b"", "not a whole file of ours"),
+    (lambda state: pack(state, "spacy-calib"), "format 'spacy-calib'"),
+    (lambda state: pack(state, "spacy-calib record")[:-1], "not a whole file of ours"),
+    (lambda state: changed(state, "profile.means", lambda means: means[:-1]), "'record.profile' is not consistent: 'means' has"),
+    (lambda state: changed(state, "tokens.moment", lambda moment: moment * np.inf), "'record.tokens.moment' is not"),
+    (lambda state: changed(state, "tokens.moment", lambda moment: np.ones((2, 2))), "'record.tokens' is not consistent: 'moment' has"),
+])  # fmt: skip
 def test_a_damaged_record_is_refused_when_it_is_asked_for(damage, why, pipelines):
     """Nothing else needs it: the pipe is loaded, and scores texts."""
     pipe = pipelines["isotonic"].get_pipe("calib")

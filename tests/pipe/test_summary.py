@@ -1,7 +1,5 @@
 """What pipes and Docs say of themselves: repr, notebooks, `nlp.analyze_pipes()`, and `Doc.to_json`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A small fitted pipeline of every kind of thing that can be calibrated, with gold to judge it on."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A small pipeline that links entities, and gold for it: names of three identities each, which the words around tell apart more or less."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

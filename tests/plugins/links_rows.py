@@ -1,7 +1,3 @@
-"""Rows of links in family tests."""
-
-from __future__ import annotations
-
 from tests.family import SourceRow
 from tests.plugins.links_made import linking
 

@@ -1,7 +1,5 @@
 """Answers about identities become gold of a linker."""
 
-from __future__ import annotations
-
 import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc

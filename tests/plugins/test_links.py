@@ -1,7 +1,5 @@
 """Links: what spaCy's linker chooses from, its own choice, what a fit makes of it, and what the Doc says of it."""
 
-from __future__ import annotations
-
 import json
 import random
 import warnings
@@ -20,7 +18,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn
 from spacy_calib.plugins.report.view_server import Viewer, list_views
 from spacy_calib.plugins.spark.score_rows import score_rows
-from tests.answers import answer, records_in, write
+from tests.answers import answer, records_in
 from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
 from tests.made import categorized
 from tests.plugins.links_made import NAMES, PRIORS, link_docs, linking
@@ -175,15 +173,10 @@ def test_another_entity_at_the_same_place_has_no_links(fitted):
     assert [entity._.calib_link for entity in doc.ents if entity.text != "Zorb"] in ([], [None])
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"weights": [1.0]}, "weights"),
-        ({"weights": [1.0, 0.0, float("nan"), 0.0]}, "weights"),
-        ({"covered": [0.5, 1.5]}, "covered"),
-        ({"covered": [0.5]}, "covered"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "named"), [
+    ({"weights": [1.0]}, "weights"), ({"weights": [1.0, 0.0, float("nan"), 0.0]}, "weights"),
+    ({"covered": [0.5, 1.5]}, "covered"), ({"covered": [0.5]}, "covered"),
+])  # fmt: skip
 def test_settings_that_do_not_fit_are_refused(settings, named):
     with pytest.raises(CalibError, match=f"C001.*{named}"):
         EntityLinkerSource(**settings)
@@ -311,16 +304,6 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     assert (told["tokens"], told["accuracy"]) == (n, pytest.approx(n_right / n))
     found = json_of("threshold", folder / "fitted", data, "--precision", 0.4)
     assert found["rows"][0]["entities"] == n
-    drawn = tmp_path / "drawn.json"
-    how = ("--to-adapt", "--n", 15, "--format", "argilla", "--output", drawn)
-    ok(calib("rank", folder / "fitted", folder / "test.spacy", *how))
-    whole = {doc.text.strip(): {(one.start_char, one.end_char): one.kb_id_ for one in doc.ents} for doc in link_docs(40, 62)}
-    given = records_in(drawn)
-    for record in given:
-        links = record["suggestions"]["label"]
-        own = whole[record["fields"]["text"]]
-        links["value"] = [one for one in links["value"] if one["label"] == own[one["start"], one["end"]]]  # others are deleted
-    write(drawn, given, array=True)
 
 
 def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():

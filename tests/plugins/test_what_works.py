@@ -1,7 +1,5 @@
 """docs/reference/attributes.md: what every command does with every kind of thing, tried."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -49,25 +47,21 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
     """What a row of the table says -> the command; the first makes the pipeline that the others take."""
     fitted, data, folder = made.fitted, made.test, made.folder
     return {
-        "fit": lambda: fit(made, "fitted"),
-        "fit, context": lambda: fit(made, "context", CONTEXT),
+        "fit": lambda: fit(made, "fitted"), "fit, context": lambda: fit(made, "context", CONTEXT),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
         "evaluate, picture": lambda: calib("evaluate", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
         "rank": lambda: calib("rank", fitted, data),
         "rank --unit sentence": lambda: calib("rank", fitted, data, "--unit", "sentence"),
         "rank --to-adapt": lambda: calib("rank", fitted, data, "--to-adapt", "--top", 3),
-        "audit": lambda: calib("audit", fitted, made.dev),
-        "expect": lambda: calib("expect", fitted, data),
+        "audit": lambda: calib("audit", fitted, made.dev), "expect": lambda: calib("expect", fitted, data),
         "score_rows": lambda: rows_written(made),
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
         "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),
-        "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"),
-        "view": lambda: viewed(made),
-        "info": lambda: calib("info", fitted),
-        "stock": lambda: calib("stock", fitted, folder / "stock"),
+        "adapt": lambda: calib("adapt", fitted, data, folder / "adapted"), "view": lambda: viewed(made),
+        "info": lambda: calib("info", fitted), "stock": lambda: calib("stock", fitted, folder / "stock"),
         "spacy evaluate": lambda: spacy_command("evaluate", fitted, data, "--output", folder / "metrics.json"),
-    }
+    }  # fmt: skip
 
 
 def viewed(made: Made) -> Outcome:

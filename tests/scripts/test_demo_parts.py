@@ -1,6 +1,4 @@
-"""The parts of scripts/demo.py that read and split the treebanks, its table and its picture."""
-
-from __future__ import annotations
+"""The parts of scripts/demo.py that read and split the treebanks."""
 
 from collections import Counter
 
@@ -65,21 +63,3 @@ def test_split_keeps_documents_whole_and_loses_nothing():
     assert " ".join(one[0].document[-3:] for one in parts["dev"]) == "020 027 031 074 081 125 151 164 191 198"
     assert split(given, PORTTINARI_SHARES, seed=0) == parts
     assert split(given, PORTTINARI_SHARES, seed=1) != parts
-
-
-def test_the_picture_keeps_its_words_apart_and_inside():
-    """The picture cut off the label "score", and laid the title over the panels' titles where those had two lines."""
-    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    from spacy_calib.plugins.report.plot_data import reliability_panel
-    from spacy_calib.plugins.report.plots import draw_panels
-
-    panel = reliability_panel([0.2, 0.8], [0.1, 0.9], [False, True], "in domain\nnews")
-    figure = draw_panels([panel] * 3, "A title", histograms=False)
-    FigureCanvasAgg(figure).draw()
-    title = figure._suptitle.get_window_extent()
-    for ax in figure.axes:
-        label = ax.xaxis.label.get_window_extent()
-        assert label.y0 >= 0
-        assert ax.title.get_window_extent().y1 <= title.y0

@@ -1,7 +1,5 @@
 """Holm's procedure in scripts/quality: worked by hand, and by how often all bounds hold together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

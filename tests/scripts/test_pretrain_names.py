@@ -1,7 +1,5 @@
 """scripts/pretrain/entities.py: the bounds of what lists add, with made-up entities; and forms of sources."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pretrain.entities import PERSON_GAIN, SLACK, TYPES, Judged, add_lists

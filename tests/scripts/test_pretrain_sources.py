@@ -1,7 +1,5 @@
 """scripts/pretrain/sources.py: gold by other guidelines, and which sources may be fitted on."""
 
-from __future__ import annotations
-
 import pytest
 from pretrain.sources import TAGS_OF, Source, accept_compatible
 from spacy.tokens import Doc

@@ -1,7 +1,5 @@
 """The parts of scripts/bench_quality.py on made-up logits, and its readers on the real data sets."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

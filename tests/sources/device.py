@@ -1,7 +1,3 @@
-"""Ops of a GPU for machines without one."""
-
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A source bound to its component: looked up once, and again only where the component has learned labels."""
 
-from __future__ import annotations
-
 import spacy
 from spacy.tokens import Doc
 

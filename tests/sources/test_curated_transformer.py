@@ -1,7 +1,5 @@
 """A tiny untrained curated transformer (the kind of en_core_web_trf) goes through fit, save and load."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 from spacy.util import fix_random_seed

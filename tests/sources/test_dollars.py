@@ -1,7 +1,5 @@
 """Labels with dollar signs: spaCy doubles them each time that it writes a config, and never halves them again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Maps belong to the weights that they were fitted with: training and other weights are noticed once, all else changes nothing."""
 
-from __future__ import annotations
-
 import copy
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Heads: every kind that can be read, and what the lemmatizer's edit trees become, and half precision, of which a fit warns."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 

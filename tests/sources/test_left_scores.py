@@ -1,7 +1,3 @@
-"""Marginals that somebody else put on the Doc."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy
@@ -46,13 +42,10 @@ def test_fit_and_read(key):
     assert [t._.calib_score for t in doc] == pytest.approx([0.9**2, 1 - 0.3**2], abs=0.15)  # a bin around what the gold says
 
 
-@pytest.mark.parametrize(
-    ("array", "sentence"),
-    [
-        *((np.full(shape, 0.5), r"C040.*shape") for shape in [(3, 2), (2, 3), (4,)]),
-        *((np.array([[0.5, value]] * 2), r"C041.*\[0, 1\]") for value in [1.5, -0.1, np.nan, np.inf]),
-    ],
-)
+@pytest.mark.parametrize(("array", "sentence"), [
+    *((np.full(shape, 0.5), r"C040.*shape") for shape in [(3, 2), (2, 3), (4,)]),
+    *((np.array([[0.5, value]] * 2), r"C041.*\[0, 1\]") for value in [1.5, -0.1, np.nan, np.inf]),
+])  # fmt: skip
 def test_what_is_no_table_of_probabilities_is_refused(array, sentence):
     nlp, calib = blank_with_calib("probs")
     with pytest.warns(UserWarning, match="CW01"), pytest.raises(CalibError, match=sentence):

@@ -1,7 +1,5 @@
 """Heads that read doc.tensor or transformer data: whether it is there, and still what their embedding component wrote."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,3 @@
-"""A source in the words of another label scheme."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,7 +1,5 @@
 """Scores that any component left with spans: read where they stand, calibrated, and refused in words where they are none."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 
@@ -72,9 +70,6 @@ def fitted_pipe(examples: list[Example], **settings):
     return nlp, calib
 
 
-# The same as the direct way
-
-
 @pytest.fixture(scope="module", params=["spancat", "spancat_singlelabel"])
 def both_ways(request):
     """Docs through a span categorizer whose scores are read by its own source, and as anybody's scores (with and without O)."""
@@ -119,9 +114,6 @@ def test_without_outside_only_tokens_in_spans_have_scores(both_ways):
     assert all(
         "O" not in token._.without_outside_scores and token._.without_outside_raw == token._.calib_raw for token in inside
     )
-
-
-# Where scores may stand
 
 
 @pytest.mark.parametrize("key", ["", "x"])
@@ -239,9 +231,6 @@ def test_no_spans_are_no_fault(conf):
     assert doc[0]._.calib_score is None
 
 
-# Labels
-
-
 def test_labels_of_the_settings_come_before_those_of_the_component_and_these_before_learned_ones(conf):
     class Names:
         labels = ("PER", "ORG", "LOC")
@@ -282,9 +271,6 @@ def test_not_fitted_it_says_that_labels_are_learned(conf):
     with pytest.warns(UserWarning, match=r"\[CW02\].*its labels are learned by the fit"):
         doc = calib(span_examples(1, 0)[0].predicted)
     assert doc._.calib is None
-
-
-# Bad input
 
 
 @pytest.mark.parametrize(
@@ -371,11 +357,7 @@ def test_a_component_that_left_nothing(conf):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("scaling", {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}),
-        ("normalize", True),
-    ],
+    ("setting", "value"), [("scaling", {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}), ("normalize", True)]
 )
 def test_settings_that_weigh_labels_are_refused(conf, setting, value):
     nlp = spacy.blank("xx")

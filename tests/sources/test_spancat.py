@@ -1,7 +1,5 @@
 """Span categorizers: what they leave on the Doc, read, calibrated and judged."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from functools import cache

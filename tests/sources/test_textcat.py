@@ -1,7 +1,5 @@
 """Scores that `textcat` and `textcat_multilabel` leave in `doc.cats`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,7 +1,5 @@
 """Spans that tools found, by characters: the forms that each tool documents, what does not fit tokens, and what stands twice."""
 
-from __future__ import annotations
-
 import doctest
 
 import numpy as np

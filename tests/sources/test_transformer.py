@@ -1,7 +1,5 @@
 """A transformer pipeline goes through fit, evaluate and save/load; the head reads doc._.trf_data through a listener."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 from spacy.tokens import Doc
@@ -15,11 +13,8 @@ from tests.tiny_transformers import save_text_model, save_token_model
 TRANSFORMER = {
     "@architectures": "spacy-transformers.TransformerModel.v3",
     "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 48, "stride": 32},
-    "tokenizer_config": {"use_fast": True},
-    "transformer_config": {},
-    "mixed_precision": False,
-    "grad_scaler_config": {},
-}
+    "tokenizer_config": {"use_fast": True}, "transformer_config": {}, "mixed_precision": False, "grad_scaler_config": {},
+}  # fmt: skip
 LISTENER = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
     "grad_factor": 1.0,

@@ -1,7 +1,3 @@
-"""Scores that any component left with tokens and with documents."""
-
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -317,14 +313,11 @@ def test_a_document_that_lacks_a_further_score_has_its_first_there():
     assert hints["of"].tolist() == [first[0], first[1], docs[2].user_data["sure"]]
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ({"score": "cats,sure", "exclusive": False}, says("C740", given="sure")),
-        ({"score": "cats,"}, r"\[C001\] score must be a name, or several"),
-        ({"score": []}, r"\[C001\] score must be a name, or several"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), [
+    ({"score": "cats,sure", "exclusive": False}, says("C740", given="sure")),
+    ({"score": "cats,"}, r"\[C001\] score must be a name, or several"),
+    ({"score": []}, r"\[C001\] score must be a name, or several"),
+])  # fmt: skip
 def test_settings_of_further_scores_that_are_refused(source, message):
     with pytest.raises(CalibError, match=message):
         DocScoresSource(**source)

@@ -1,7 +1,5 @@
 """The step that makes scores true on new kinds of text, and the lines of its two sides."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -38,12 +36,9 @@ def drawn(n_documents: int, slope: float = 1.0, intercept: float = 0.0, seed: in
     leading, other, tags = rng.normal(2.5, 1.5, n), rng.normal(-2.5, 1, n), rng.integers(0, 4, (n, 2))
     chance = sigmoid(np.column_stack([slope * leading + intercept + tag_shift * (tags[:, 0] == 0), other]))
     return GoldEntries(
-        sigmoid(np.column_stack([leading, other])).ravel(),
-        (rng.random((n, 2)) < chance).ravel(),
-        np.tile([True, False], n),
-        tags.ravel(),
-        np.repeat(np.arange(n_documents), 40),
-    )
+        sigmoid(np.column_stack([leading, other])).ravel(), (rng.random((n, 2)) < chance).ravel(), np.tile([True, False], n),
+        tags.ravel(), np.repeat(np.arange(n_documents), 40),
+    )  # fmt: skip
 
 
 def loss(entries: GoldEntries, adaptation: Adaptation | None = None) -> float:

@@ -1,7 +1,3 @@
-"""The tag counts of the paper's two tasks."""
-
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

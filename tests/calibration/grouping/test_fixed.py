@@ -1,11 +1,4 @@
-"""Groupings without a choice: one group for all labels, and one for each."""
-
-from __future__ import annotations
-
-from spacy_calib.calibration.grouping.fixed import (
-    one_group_per_tag,
-    shared_group,
-)
+from spacy_calib.calibration.grouping.fixed import one_group_per_tag, shared_group
 
 
 def test_one_group_holds_every_tag():

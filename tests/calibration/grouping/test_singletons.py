@@ -1,7 +1,5 @@
 """Labels that stand alone before the groups."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

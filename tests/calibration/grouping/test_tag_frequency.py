@@ -1,7 +1,5 @@
 """Tag frequency groups: a hand-made Figure 1, ties, unseen tags, the comparison in integers, and the papers' own tag counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

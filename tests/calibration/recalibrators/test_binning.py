@@ -1,7 +1,5 @@
 """Histogram binning, alone and after a scaling, worked by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -75,15 +73,12 @@ def test_worked_by_hand_with_isotonic_scaling():
     np.testing.assert_allclose(made.predict([0.0, 0.2, 0.3, 0.6, 1.0]), [0.25, 0.25, 0.75, 0.75, 0.75])
 
 
-@pytest.mark.parametrize(
-    ("n_bins", "scores", "hits", "weights", "values"),
-    [
-        (2, [0.1, 0.3, 0.6, 0.8], [1, 1, 0, 0], None, [0.2, 0.7]),  # whatever the hits
-        (1, [0.2, 0.6], [0, 1], [3, 1], [0.3]),  # (3 * 0.2 + 1 * 0.6) / 4
-        # As in the histogram's test: 0.1 (three times) lies in bin 1 and 0.4 in bin 3; empty bins take the nearest value.
-        (4, [0.1, 0.1, 0.1, 0.4], [0, 0, 1, 1], None, [0.1, 0.1, 0.1, 0.4]),
-    ],
-)
+@pytest.mark.parametrize(("n_bins", "scores", "hits", "weights", "values"), [
+    (2, [0.1, 0.3, 0.6, 0.8], [1, 1, 0, 0], None, [0.2, 0.7]),  # whatever the hits
+    (1, [0.2, 0.6], [0, 1], [3, 1], [0.3]),  # (3 * 0.2 + 1 * 0.6) / 4
+    # As in the histogram's test: 0.1 (three times) lies in bin 1 and 0.4 in bin 3; empty bins take the nearest value.
+    (4, [0.1, 0.1, 0.1, 0.4], [0, 0, 1, 1], None, [0.1, 0.1, 0.1, 0.4]),
+])  # fmt: skip
 def test_after_identity_each_bin_has_its_mean_score(n_bins, scores, hits, weights, values):
     made = ScalingBinning(n_bins=n_bins, scaling=Identity()).fit(scores, hits, weights)
     np.testing.assert_allclose(made.values_, values)

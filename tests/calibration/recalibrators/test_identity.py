@@ -1,7 +1,3 @@
-"""The identity gives every score back."""
-
-from __future__ import annotations
-
 import numpy as np
 
 from spacy_calib.calibration.recalibrators import Identity

@@ -1,7 +1,5 @@
 """How the tags of a token are laid out beside one another: by hand, and against a slow layout token by token."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every scaling must do, over all that are registered. A new scaling adds its rows to CASES."""
 
-from __future__ import annotations
-
 import pickle
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """An `Evaluation` in Python: frozen data, of which the tables, slices, page and pictures are functions."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 
 import pytest

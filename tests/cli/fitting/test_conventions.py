@@ -1,7 +1,5 @@
 """Two conventions that meet: told by `fit`, `info`, `evaluate` and the page, with the --map to paste."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -91,15 +89,12 @@ def test_the_first_ones_are_shown(capsys):
     assert not capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("row", "advice"),
-    [
-        ({"said": "PERSON", "gold": "PER", "in_gold": 0}, "PERSON=PER"),
-        ({"said": "MISC", "gold": "LOC", "in_gold": 445}, ""),  # the gold has it: nothing would be given it any more
-        ({"said": "ORG", "gold": "O", "in_gold": 0}, ""),  # gold without a label there is no other name
-        ({"said": "PERSON", "gold": "PER", "in_gold": 0, "of": 200}, ""),  # in most places it agrees
-        ({"said": "HYPH", "gold": ",", "in_gold": 0}, 'map.json, a file with {"HYPH": ","}'),
-    ],
-)
+@pytest.mark.parametrize(("row", "advice"), [
+    ({"said": "PERSON", "gold": "PER", "in_gold": 0}, "PERSON=PER"),
+    ({"said": "MISC", "gold": "LOC", "in_gold": 445}, ""),  # the gold has it: nothing would be given it any more
+    ({"said": "ORG", "gold": "O", "in_gold": 0}, ""),  # gold without a label there is no other name
+    ({"said": "PERSON", "gold": "PER", "in_gold": 0, "of": 200}, ""),  # in most places it agrees
+    ({"said": "HYPH", "gold": ",", "in_gold": 0}, 'map.json, a file with {"HYPH": ","}'),
+])  # fmt: skip
 def test_advice_takes_no_label_of_the_gold_away(row, advice):
     assert suggested_map([{"file": 0, "tokens": 80, "of": 100, **row}]) == advice

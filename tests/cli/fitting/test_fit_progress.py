@@ -1,7 +1,5 @@
 """The bar of `calib fit` moves from the first document read to the last map fitted."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -47,15 +45,12 @@ def fit_reporting(model, enough, tmp_path_factory):
     return fit
 
 
-@pytest.mark.parametrize(
-    ("options", "moving"),
-    [
-        ((), {"Fitting the scaling": 10, "Learning the context": 10, "Comparing methods": 2}),
-        ((NO_CONTEXT,), {"Fitting the scaling": 10, "Comparing methods": 2}),
-        ((scaling("Matrix"), "-m", "isotonic"), {"Fitting the scaling": 5}),
-        (("-m", "isotonic"), {}),
-    ],
-)
+@pytest.mark.parametrize(("options", "moving"), [
+    ((), {"Fitting the scaling": 10, "Learning the context": 10, "Comparing methods": 2}),
+    ((NO_CONTEXT,), {"Fitting the scaling": 10, "Comparing methods": 2}),
+    ((scaling("Matrix"), "-m", "isotonic"), {"Fitting the scaling": 5}),
+    (("-m", "isotonic"), {}),
+])  # fmt: skip
 def test_the_share_grows_through_all_stages_to_the_end(fit_reporting, options, moving):
     _, calls = fit_reporting(*options)
     shares = [share for share, _ in calls]

@@ -1,7 +1,3 @@
-"""Gold in another label scheme than the component's: said, refused, mapped."""
-
-from __future__ import annotations
-
 import json
 import re
 
@@ -94,11 +90,8 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
 
 
 JUDGES = {
-    "evaluate": ("-o", "report.html", "-o", "plot.svg"),
-    "rank": (),
-    "expect": ("--check",),
-    "threshold": ("--precision", 0.5),
-}
+    "evaluate": ("-o", "report.html", "-o", "plot.svg"), "rank": (), "expect": ("--check",), "threshold": ("--precision", 0.5),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", JUDGES)
@@ -124,8 +117,6 @@ def test_names_that_another_pipe_has_for_the_component_need_no_map(mapped, other
     assert second.unknown_gold == 0
     assert (second.label_map, second.tokens) == (None, first.tokens)
 
-
-# What a sentence says once
 
 PLACES = {"PER": "PER", "ORG": "ORG", "LOC": "PLACE"}
 
@@ -166,8 +157,6 @@ def test_cut_offs_have_the_names_of_the_map_in_json_too(mapped, other_scheme, tm
     cutoffs = spacy.load(tmp_path / "applied").get_pipe("calib_ent").spans.cutoffs.values
     assert {RENAMED[label]: cutoff for label, cutoff in cutoffs.items()} == result["cutoffs"]
 
-
-# Tags, which have no scheme
 
 TAGS = {"NOUN": "noun", "VERB": "verb"}
 

@@ -1,7 +1,5 @@
 """The name, and prefix, that a fit gives to a pipe that the pipeline has not got yet."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 
@@ -29,12 +27,8 @@ def nlp():
 
 def test_tags_are_calib_and_entities_calib_ent(nlp):
     assert names(nlp, "tagger", "ner", "other-names", "parser", "textcat") == [
-        "calib",
-        "calib_ent",
-        "calib_ent",
-        "calib",
-        "calib",
-    ]
+        "calib", "calib_ent", "calib_ent", "calib", "calib",
+    ]  # fmt: skip
     name, settings = new_block(nlp, None, {"component": "ner"}, None)
     assert settings == {**DEFAULTS, "attr": name}
 
@@ -77,14 +71,11 @@ def test_the_only_pipe_of_a_pipeline_without_a_tagger_is_fitted_again():
     assert (own, name) == ("calib_ent", "calib_ent")
 
 
-@pytest.mark.parametrize(
-    ("block", "expected"),
-    [
-        ('[components.names]\nfactory = "calib_ent"', {"attr": "calib_ent", "source": "spacy-calib.Ner.v1"}),
-        ('[components.names]\nfactory = "calib_ent"\nattr = "names"', {"attr": "names", "source": "spacy-calib.Ner.v1"}),
-        ('[components.calib]\nfactory = "calib"', {"source": None}),
-    ],
-)
+@pytest.mark.parametrize(("block", "expected"), [
+    ('[components.names]\nfactory = "calib_ent"', {"attr": "calib_ent", "source": "spacy-calib.Ner.v1"}),
+    ('[components.names]\nfactory = "calib_ent"\nattr = "names"', {"attr": "names", "source": "spacy-calib.Ner.v1"}),
+    ('[components.calib]\nfactory = "calib"', {"source": None}),
+])  # fmt: skip
 def test_a_config_may_name_either_factory(block, expected, tmp_path):
     path = tmp_path / "calib.cfg"
     path.write_text(f"[components]\n{block}\n")

@@ -1,7 +1,5 @@
 """A source: the scores of a tagger as this package reads them, claimed before it does."""
 
-from __future__ import annotations
-
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
 
 from spacy_calib.sources.heads import SoftmaxSource

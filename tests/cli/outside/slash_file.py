@@ -1,7 +1,5 @@
 """Gold as one sentence a line, each word with its tag: "the/DET dog/NOUN"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A metric: how far scores are from one half."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

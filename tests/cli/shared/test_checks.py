@@ -1,7 +1,5 @@
 """Whole numbers out of range: one sentence, before a pipeline is loaded."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,9 @@ from tests.cli.conftest import calib, declared_kinds, refuses
 from tests.sentences import says
 
 ARGUMENTS = {
-    "fit": ["no_model", "DATA", "OUT"],
-    "adapt": ["no_model", "DATA", "OUT"],
-    "threshold": ["no_model", "DATA", "--precision", 0.9],
-    "view": ["no_model"],
-}
+    "fit": ["no_model", "DATA", "OUT"], "adapt": ["no_model", "DATA", "OUT"],
+    "threshold": ["no_model", "DATA", "--precision", 0.9], "view": ["no_model"],
+}  # fmt: skip
 
 
 def arguments_of(command: str, data: Path, folder: Path) -> list[Any]:
@@ -45,8 +41,7 @@ def with_both(first: str, second: str) -> list[str]:
 @pytest.mark.parametrize("command", with_both("--gpu-id", "--n-process"))
 def test_several_processes_on_a_gpu(command, dev, tmp_path):
     refuses(
-        calib(command, *arguments_of(command, dev, tmp_path), "--gpu-id", 0, "--n-process", 2),
-        says("C057", gpu=0, n_process=2),
+        calib(command, *arguments_of(command, dev, tmp_path), "--gpu-id", 0, "--n-process", 2), says("C057", gpu=0, n_process=2)
     )
     assert not (tmp_path / "out").exists()
 

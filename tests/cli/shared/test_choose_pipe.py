@@ -1,7 +1,5 @@
 """Which calib pipe is meant: the decision, case by case."""
 
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib.cli.shared.choose_pipe import Candidate, choose

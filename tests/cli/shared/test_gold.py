@@ -1,7 +1,5 @@
 """Nothing to judge: the sentence names what is to blame, the pipeline or the gold."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 from spacy.language import Language

@@ -42,9 +42,6 @@ def names(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
-# Files
-
-
 def test_an_existing_file_is_replaced_with_force_only(tmp_path):
     (tmp_path / "x.json").write_text("old")
     with pytest.raises(CalibError, match="exists already; choose another path or add --force"):
@@ -117,9 +114,6 @@ def test_a_circle_of_links_is_a_sentence(tmp_path):
         check(tmp_path / "a")
 
 
-# Links, FIFOs, devices
-
-
 def test_a_link_stays_and_what_it_names_is_replaced(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "x.json").write_text("old")
@@ -172,9 +166,6 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
         made.bind("socket")
         with pytest.raises(CalibError, match="it is a socket"):
             check(tmp_path / "socket", force=True)
-
-
-# Folders
 
 
 def test_a_pipeline_is_known_by_what_is_in_it(tmp_path):
@@ -273,9 +264,6 @@ def test_the_loaded_pipeline_may_be_replaced_but_not_what_holds_it_or_lies_in_it
         check_pipeline_folder(outer, force=True, model=str(inner))
     with pytest.raises(CalibError, match=says("C100")):
         check_pipeline_folder(outer / "new", force=False, model=str(outer))
-
-
-# What runs that were killed left
 
 
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path):

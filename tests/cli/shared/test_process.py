@@ -1,7 +1,5 @@
 """What a command does when its output cannot be printed, when it is asked to end, and with texts that steer terminals; its workers end with it."""
 
-from __future__ import annotations
-
 import ast
 import os
 import signal

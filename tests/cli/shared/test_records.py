@@ -72,15 +72,12 @@ def test_texts_of_a_dictionary_column_and_of_large_strings_are_read(tmp_path):
         assert [text for text, _ in read_texts(file)] == ["a dog"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "fields", "message"),
-    [
-        ({"body": ["a"]}, Fields(), "has no column 'text'; it has: body"),
-        ({"text": ["a"]}, Fields(id="key"), "has no column 'key'; it has: text"),
-        ({"text": [1]}, Fields(), says("C442", name="text", given="int64")),
-        ({"text": ["a", "b"], "id": [1.0, float("nan")]}, Fields(), 'the "id" of row 2 contains a number that is not finite'),
-    ],
-)
+@pytest.mark.parametrize(("columns", "fields", "message"), [
+    ({"body": ["a"]}, Fields(), "has no column 'text'; it has: body"),
+    ({"text": ["a"]}, Fields(id="key"), "has no column 'key'; it has: text"),
+    ({"text": [1]}, Fields(), says("C442", name="text", given="int64")),
+    ({"text": ["a", "b"], "id": [1.0, float("nan")]}, Fields(), 'the "id" of row 2 contains a number that is not finite'),
+])  # fmt: skip
 def test_what_is_wrong_with_a_parquet_file_is_named(tmp_path, columns, fields, message):
     file = write_parquet(tmp_path / "a.parquet", columns)
     with pytest.raises(CalibError, match=message):
@@ -119,11 +116,7 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [
-        ("expect", ["--format", "json"]),
-        ("rank", ["--format", "json"]),
-        ("expect", ["--by", "day", "--format", "json"]),
-    ],
+    [("expect", ["--format", "json"]), ("rank", ["--format", "json"]), ("expect", ["--by", "day", "--format", "json"])],
 )
 def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_columns(command, options, calibrated, tmp_path):
     texts = ["the dog saw a cat .", None, "a red duck eats .", "every run saw light ."] * 20
@@ -175,17 +168,14 @@ def test_texts_of_a_csv_file_are_read_by_the_name_of_their_column(tmp_path, sepa
 TASK = {"data": {"text": "Anna left."}, "annotations": [{"result": []}]}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("a.json", json.dumps([TASK]), True),
-        ("a.jsonl", json.dumps(TASK), True),
-        ("a.jsonl", '{"tokens": ["Anna"], "ner_tags": ["B-PER"]}', True),
-        ("a.jsonl", '{"text": "Anna left.", "label": "mine"}', False),  # a text with a column of somebody's own
-        ("a.jsonl", '{"body": "Anna left."}', False),
-        ("a.csv", "text\nAnna left.", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "expected"), [
+    ("a.json", json.dumps([TASK]), True),
+    ("a.jsonl", json.dumps(TASK), True),
+    ("a.jsonl", '{"tokens": ["Anna"], "ner_tags": ["B-PER"]}', True),
+    ("a.jsonl", '{"text": "Anna left.", "label": "mine"}', False),  # a text with a column of somebody's own
+    ("a.jsonl", '{"body": "Anna left."}', False),
+    ("a.csv", "text\nAnna left.", False),
+])  # fmt: skip
 def test_answers_are_gold_among_texts(tmp_path, name, text, expected):
     (tmp_path / name).write_text(text)
     assert holds_gold(tmp_path / name) == expected

@@ -1,7 +1,3 @@
-"""Running pipes over examples, one by one."""
-
-from __future__ import annotations
-
 import warnings
 
 from spacy_calib.cli.shared.examples import run_pipes

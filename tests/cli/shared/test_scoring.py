@@ -1,7 +1,5 @@
 """MODEL and DATA -> the scored corpus: readers, pipes that run, entities."""
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -48,39 +46,32 @@ def test_texts_are_read_line_by_line(texts):
     assert not examples[0].reference.has_annotation("TAG")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (
-            "a.jsonl",
-            b'{"text": "fine"}\n{"txt": 1, "n": 2}\n',
-            r'line 2 is no object with a "text" \(it has: txt, n; --columns text=NAME names another\); save it as UTF-8',
-        ),
-        ("a.jsonl", b'{"text": 5}', 'the "text" of line 1 is no text; save it as UTF-8'),
-        ("a.jsonl", b"not json", 'line 1 is no object with a "text"; save it as UTF-8'),
-        ("a.jsonl", b'{"text": "fine"}\n{"text": "x", "id": 1e400}', "line 2"),
-        ("a.jsonl", b'{"text": "x", "id": NaN}', "line 1"),
-        ("a.jsonl", b'{"text": "x", "meta": {"a": [-Infinity]}}', "line 1"),
-        ("a.jsonl", b'{"text": "half \\ud800"}', "line 1"),
-        ("a.jsonl", b'{"text": "x", "meta": {"\\udc00": 1}}', "line 1"),
-        (
-            "a.jsonl",
-            b'{"text": "x", "meta": ' + b"[" * 500 + b"]" * 500 + b"}",
-            'the "meta" of line 1 is nested more than 100 deep',
-        ),
-        ("a.jsonl", b'{"text": "x", "meta": ' + b"[" * 90000 + b"]" * 90000 + b"}", "line 1"),
-        ("a.txt", "caf\xe9".encode("latin-1"), "save it as UTF-8"),
-        (
-            "a.txt",
-            b"a" * 1_000_001,
-            says("C448", line=1, n="1,000,001", most="1,000,000"),
-        ),
-        ("a.txt", b"\n\n", says("C052")),
-        ("a.spacy", b"", "it is empty"),
-        ("a.spacy", b"rubbish", "is not a readable DocBin"),
-        ("a.doc", b"text", says("C073")),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), [
+    (
+        "a.jsonl",
+        b'{"text": "fine"}\n{"txt": 1, "n": 2}\n',
+        r'line 2 is no object with a "text" \(it has: txt, n; --columns text=NAME names another\); save it as UTF-8',
+    ),
+    ("a.jsonl", b'{"text": 5}', 'the "text" of line 1 is no text; save it as UTF-8'),
+    ("a.jsonl", b"not json", 'line 1 is no object with a "text"; save it as UTF-8'),
+    ("a.jsonl", b'{"text": "fine"}\n{"text": "x", "id": 1e400}', "line 2"),
+    ("a.jsonl", b'{"text": "x", "id": NaN}', "line 1"),
+    ("a.jsonl", b'{"text": "x", "meta": {"a": [-Infinity]}}', "line 1"),
+    ("a.jsonl", b'{"text": "half \\ud800"}', "line 1"),
+    ("a.jsonl", b'{"text": "x", "meta": {"\\udc00": 1}}', "line 1"),
+    (
+        "a.jsonl",
+        b'{"text": "x", "meta": ' + b"[" * 500 + b"]" * 500 + b"}",
+        'the "meta" of line 1 is nested more than 100 deep',
+    ),
+    ("a.jsonl", b'{"text": "x", "meta": ' + b"[" * 90000 + b"]" * 90000 + b"}", "line 1"),
+    ("a.txt", "caf\xe9".encode("latin-1"), "save it as UTF-8"),
+    ("a.txt", b"a" * 1_000_001, says("C448", line=1, n="1,000,001", most="1,000,000")),
+    ("a.txt", b"\n\n", says("C052")),
+    ("a.spacy", b"", "it is empty"),
+    ("a.spacy", b"rubbish", "is not a readable DocBin"),
+    ("a.doc", b"text", says("C073")),
+])  # fmt: skip
 def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CalibError, match=message):

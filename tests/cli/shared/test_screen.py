@@ -1,5 +1,3 @@
-"""Tables, facts and commands as they are printed."""
-
 import shlex
 
 from spacy_calib.cli.shared.screen import TableColumn, print_facts, shell_line, show_rows
@@ -18,11 +16,8 @@ def test_a_long_cell_continues_on_the_next_line_beside_empty_cells(capsys):
     columns = (TableColumn("Label", "label", align="l", width=9), TableColumn("Number", "n"))
     show_rows([{"label": "Case=Nom|Gender=Masc", "n": 12}, {"label": "NN", "n": 3}], columns)
     assert [line.split() for line in capsys.readouterr().out.splitlines()[3:-1]] == [
-        ["Case=Nom|", "12"],
-        ["Gender=Ma"],
-        ["sc"],
-        ["NN", "3"],
-    ]
+        ["Case=Nom|", "12"], ["Gender=Ma"], ["sc"], ["NN", "3"],
+    ]  # fmt: skip
 
 
 def test_columns_with_details_are_printed_on_request(capsys):

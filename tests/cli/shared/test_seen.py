@@ -1,7 +1,5 @@
 """Every command that judges says in red, in text and JSON, when it judges on the data of the fit."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -57,11 +55,8 @@ def found(outcome):
 def test_the_fit_data_is_known_in_json(place, command):
     for data, documents in (("fit.spacy", 100), ("chunks.spacy", 10)):
         assert found(run(place, command, data, "--format", "json")) == {
-            "documents": documents,
-            "seen": documents,
-            "share": 1.0,
-            "many": True,
-        }
+            "documents": documents, "seen": documents, "share": 1.0, "many": True,
+        }  # fmt: skip
     new = found(run(place, command, "new.spacy", "--format", "json"))
     assert (new["seen"], new["share"], new["many"]) == (0, 0.0, False)
 

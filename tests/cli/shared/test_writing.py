@@ -1,5 +1,3 @@
-"""Writing a folder whole or not at all."""
-
 import errno
 import itertools
 import json
@@ -135,23 +133,6 @@ def test_faults_that_are_not_the_disks_pass_through(fault, tmp_path):
     with pytest.raises(fault, match="not the disk"):
         write_folder(tmp_path / "new", write)
     assert names(tmp_path) == []
-
-
-def test_without_force_nothing_is_replaced(tmp_path):
-    old = pipeline(tmp_path / "old", "old")
-    with pytest.raises(CalibError, match="exists already; choose another path or add --force"):
-        write_folder(old, lambda folder: pytest.fail("it was written"))
-    assert marks(old) == {"old"}
-
-
-def test_what_is_no_pipeline_is_not_replaced(tmp_path):
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "thesis.txt").write_text("years of work")
-    (tmp_path / "file").write_text("years of work")
-    for name in ("other", "file"):
-        with pytest.raises(CalibError, match="not a spaCy pipeline, which --force would delete"):
-            check_folder(tmp_path / name, force=True)
-    assert names(tmp_path) == ["file", "other"]
 
 
 def test_a_link_that_leads_nowhere_counts_as_there(tmp_path):

@@ -1,7 +1,5 @@
 """The drift check: differences worked by hand, what counts as one that matters, and that no document can be told from a profile."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -135,12 +133,9 @@ def test_one_odd_document_is_no_other_source(profile):
     """Its own spread is looked at: nine tenths of the tokens are in one of thirty documents."""
     few, odd = drawn(1, 29, length=10), drawn(2, 1, power=0.6, length=2600)
     new = UnitScores(
-        np.append(few.documents, odd.documents + 29),
-        30,
-        few.labels + odd.labels,
+        np.append(few.documents, odd.documents + 29), 30, few.labels + odd.labels, np.append(few.raw, odd.raw),
         np.append(few.raw, odd.raw),
-        np.append(few.raw, odd.raw),
-    )
+    )  # fmt: skip
     assert compare(profile, new).verdict == TOO_FEW
 
 

@@ -1,6 +1,6 @@
 """Expected accuracy and F: values worked by hand, and intervals that hold the truth of simulated data as often as they say."""
 
-from __future__ import annotations
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,17 +144,10 @@ def share_inside(shift, bias, new_docs, new_length, draws=400):
     return held / draws
 
 
-@pytest.mark.parametrize(
-    ("shift", "bias", "new_docs", "new_length"),
-    [
-        (0.0, 0.0, 20, 40),
-        (0.05, 0.0, 20, 40),
-        (0.05, 0.0, 300, 40),
-        (0.05, 0.05, 20, 40),
-        (0.05, 0.0, 5, 300),
-        (0.05, 0.0, 60, 4),
-    ],
-)
+@pytest.mark.parametrize(("shift", "bias", "new_docs", "new_length"), [
+    (0.0, 0.0, 20, 40), (0.05, 0.0, 20, 40), (0.05, 0.0, 300, 40), (0.05, 0.05, 20, 40), (0.05, 0.0, 5, 300),
+    (0.05, 0.0, 60, 4),
+])  # fmt: skip
 def test_95_percent_intervals_hold_the_truth_of_simulated_data(shift, bias, new_docs, new_length):
     # Documents that shift, scores that are all too high, more, longer and shorter documents than those of the fit.
     assert 0.925 <= share_inside(shift, bias, new_docs, new_length) <= 0.995
@@ -167,9 +160,6 @@ def test_what_the_scores_miss_on_the_fit_data_is_corrected():
     found = expected_accuracy(residuals, token_sums(scores, documents, 400))
     assert scores.mean() - hits.mean() > 0.07
     assert found.expected == pytest.approx(hits.mean(), abs=0.01)
-
-
-# Entities
 
 
 def expected_entities(model, sums):
@@ -198,6 +188,26 @@ def test_precision_recall_and_f_by_hand():
     assert found.precision.expected == pytest.approx(0.8)
     assert found.recall.expected == pytest.approx(8 / 12)
     assert found.f.expected == pytest.approx(2 * 8 / (10 + 12))
+
+
+def test_precision_recall_and_f_add_what_the_fit_data_lacked_by_hand():
+    """The fit had 0.5 right and 0.1 missed entities more than expected in 100 tokens; two Docs of 100 tokens get 1 and 0.2 more."""
+    sums = EntitySums(*(np.array([value] * 2) for value in (5.0, 3.0, 1.0, 1.0, 100.0)))
+    residuals = Residuals(
+        50, 5000.0, 5e5, np.array([25.0, 5.0]), np.ones(2), np.array([[90.0, 20.0], [20.0, 40.0]]), np.zeros((2, 2))
+    )
+    model = EntityModel(0.5, 1.0, residuals)
+    found = expected_entities(model, sums)
+    # Right: 2 * 3 + 1. Missed: 2 * (0.5 * 2 + 1) + 0.2.
+    assert (found.predicted, found.right, found.gold) == (10, pytest.approx(7.0), pytest.approx(11.2))
+    # Intervals: by the slopes of each share in the numbers of right and missed entities.
+    for estimate, share in ((found.precision, lambda right, _: right / 10), (found.recall, lambda right, missed: right / (right + missed)), (found.f, lambda right, missed: 2 * right / (10 + right + missed))):  # fmt: skip
+        slopes = np.array([share(7.001, 4.2) - share(6.999, 4.2), share(7.0, 4.201) - share(7.0, 4.199)]) / 0.002
+        expected = interval(share(7.0, 4.2), residuals.variance(slopes, model.sums(sums)), residuals.n_effective, 0.95)
+        assert estimate == pytest.approx(expected, rel=1e-5)
+    # More missed entities in the fit than expected can leave none, not fewer.
+    none_missed = replace(residuals, residual=np.array([25.0, -500.0]))
+    assert expected_entities(EntityModel(0.5, 1.0, none_missed), sums).gold == pytest.approx(7.0)
 
 
 def test_nothing_found_has_no_precision():
@@ -238,9 +248,6 @@ def test_95_percent_intervals_hold_the_f_of_simulated_data():
         for name, value in true.items():
             held[name] += getattr(found, name).low <= value <= getattr(found, name).high
     assert all(0.92 <= count / 300 <= 0.995 for count in held.values()), held
-
-
-# The record of a fit
 
 
 def fit_pairs(n_docs):

@@ -1,7 +1,3 @@
-"""Made-up scores."""
-
-from __future__ import annotations
-
 import pytest
 
 from tests.made import TagScores, overconfident_scores

@@ -1,7 +1,5 @@
 """scikit-learn's own checks of an estimator, and why some of them cannot hold for this one."""
 
-from __future__ import annotations
-
 import pytest
 import sklearn
 from scipy.sparse import issparse
@@ -15,17 +13,13 @@ ALL_LABELS = "the score of a label that the gold never has is not taken for 0 by
 
 # The checks that fail in any case -> why.
 EXCEPTIONS = {
-    "check_estimators_overwrite_params": OTHER_COLUMNS,
-    "check_estimators_fit_returns_self": OTHER_COLUMNS,
-    "check_readonly_memmap_input": OTHER_COLUMNS,
-    "check_estimator_sparse_array": OTHER_COLUMNS,
-    "check_estimator_sparse_matrix": OTHER_COLUMNS,
-    "check_classifiers_classes": OTHER_COLUMNS,
+    "check_estimators_overwrite_params": OTHER_COLUMNS, "check_estimators_fit_returns_self": OTHER_COLUMNS,
+    "check_readonly_memmap_input": OTHER_COLUMNS, "check_estimator_sparse_array": OTHER_COLUMNS,
+    "check_estimator_sparse_matrix": OTHER_COLUMNS, "check_classifiers_classes": OTHER_COLUMNS,
     "check_classifiers_one_label": ALL_LABELS,
     "check_classifiers_train": "the columns of the check are features: which is the greatest does not tell the label",
-    "check_fit2d_1feature": OTHER_COLUMNS,
-    "check_positive_only_tag_during_fit": OWN_WORDS,
-}
+    "check_fit2d_1feature": OTHER_COLUMNS, "check_positive_only_tag_during_fit": OWN_WORDS,
+}  # fmt: skip
 # Those that fail on what is no probability, and pass where the same numbers are moved into (0, 1).
 ON_OTHER_NUMBERS = (
     "check_dont_overwrite_parameters", "check_n_features_in_after_fitting", "check_estimators_dtypes", "check_pipeline_consistency",

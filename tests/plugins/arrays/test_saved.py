@@ -1,7 +1,5 @@
 """The bytes of an estimator: they give the same scores again, and nothing else is believed."""
 
-from __future__ import annotations
-
 import pickle
 
 import catalogue
@@ -94,21 +92,18 @@ def changed(data: bytes, change) -> bytes:
     return pack(state, saved.FORMAT)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (lambda state: state.pop("maps"), "'state.maps' is not there"),
-        (lambda state: state.update(maps=None), "there are 5 classes, but groups of -1 tags"),
-        (lambda state: state["classes"].pop(), "there are 4 classes, but groups of 5 tags"),
-        (lambda state: state["parameters"].update(threshold=2.0), "'state.parameters.threshold' is not a number from 0 to 1"),
-        (lambda state: state["parameters"].update(method={"a": 1}), "'state.parameters.method' is not a setting"),
-        (lambda state: state["parameters"].update(method="nope"), "method must be one of auto"),
-        (lambda state: state["parameters"].update(method="auto", tag_offsets=True), "chooses the tag_offsets by itself"),
-        (lambda state: state["parameters"].update(normalize="all"), "normalize must be"),
-        (lambda state: state["maps"]["pooled"]["learned"].clear(), "is not there"),
-        (lambda state: state["unknown_gold"].update(q=-1), "'state.unknown_gold.q' is not a whole number"),
-    ],
-)
+@pytest.mark.parametrize(("change", "why"), [
+    (lambda state: state.pop("maps"), "'state.maps' is not there"),
+    (lambda state: state.update(maps=None), "there are 5 classes, but groups of -1 tags"),
+    (lambda state: state["classes"].pop(), "there are 4 classes, but groups of 5 tags"),
+    (lambda state: state["parameters"].update(threshold=2.0), "'state.parameters.threshold' is not a number from 0 to 1"),
+    (lambda state: state["parameters"].update(method={"a": 1}), "'state.parameters.method' is not a setting"),
+    (lambda state: state["parameters"].update(method="nope"), "method must be one of auto"),
+    (lambda state: state["parameters"].update(method="auto", tag_offsets=True), "chooses the tag_offsets by itself"),
+    (lambda state: state["parameters"].update(normalize="all"), "normalize must be"),
+    (lambda state: state["maps"]["pooled"]["learned"].clear(), "is not there"),
+    (lambda state: state["unknown_gold"].update(q=-1), "'state.unknown_gold.q' is not a whole number"),
+])  # fmt: skip
 def test_a_state_of_another_form_is_refused(made, change, why):
     data = TagCalibrator("platt").fit(made.P, made.y).to_bytes()
     with pytest.raises(CalibError, match="No calibrator can be read from the bytes given") as caught:

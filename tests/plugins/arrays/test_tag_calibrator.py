@@ -1,7 +1,5 @@
 """The estimator: what it learns, what it gives, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -58,10 +56,7 @@ OTHER = {"normalize": "other", "threshold": 0.02}
                 **OTHER,
             },
         ),
-        (
-            {"method": IsotonicRegression(), "normalize": True},
-            {"normalize": True},
-        ),
+        ({"method": IsotonicRegression(), "normalize": True}, {"normalize": True}),
     ],
     ids=["auto", "by hand", "normalized"],
 )
@@ -259,44 +254,38 @@ def test_where_no_score_reaches_the_threshold_the_likeliest_one_counts():
     assert calibrator.predict_proba(np.zeros((1, 200))).tolist() == [[1 / 200] * 200]
 
 
-@pytest.mark.parametrize(
-    ("P", "sentence"),
-    [
-        ([[0.5, 1.5]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to 1.5 was given"),
-        ([[0.5, -0.1]], r"\[C001\] P must be numbers in \[0, 1\], but a range of -0.1 to 0.5"),
-        ([[0.5, np.nan]], r"\[C001\] P must be numbers in \[0, 1\], but NaN was given"),
-        ([[0.5, np.inf]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to inf"),
-        ([[0.5, 0.4, 0.1]], r"\[C001\] P must be an array of 2 columns, .* of the classes, but one of shape \(1, 3\)"),
-        (scipy.sparse.csr_matrix([[0.5, 0.4, 0.1]]), r"\[C001\] P must be an array of 2 columns"),
-        (scipy.sparse.csr_matrix([[0.5, 1.4]]), r"\[C001\] P must be numbers in \[0, 1\]"),
-        (scipy.sparse.coo_matrix(([0.7, 0.7], ([0, 0], [1, 1])), (1, 2)), r"\[C001\] P must be numbers in \[0, 1\]"),
-        (scipy.sparse.csr_matrix([[0.5, 0.4]] * 3), r"\[C002\] TagCalibrator needs one unit for every label, but got 3 and 1"),
-        (([0], ["a"], [0.5, 0.5]), r"\[C002\] P needs one row for every score, but got 1 and 2"),
-        (([3], ["a"], [0.5]), r"\[C001\] rows must be numbers of units from 0 to 0, but 3 to 3"),
-        (([0.5], ["a"], [0.5]), r"\[C001\] rows must be numbers of units, but"),
-        (([0], ["q"], [0.5]), says("C294", given="'q'", known="a, b")),
-        (([0, 0], ["a", 0], [0.5, 0.5]), r"\[C294\]|\[C001\] P must be one score for each unit and tag"),
-        (([0, 0], ["a", "a"], [0.5, 0.5]), r"\[C001\] P must be one score for each unit and tag, but 'a' twice for unit 0"),
-        (np.zeros((0, 2)), "minimum of 1 is required"),
-        ([0.5, 0.5], "Expected 2D array"),
-    ],
-)
+@pytest.mark.parametrize(("P", "sentence"), [
+    ([[0.5, 1.5]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to 1.5 was given"),
+    ([[0.5, -0.1]], r"\[C001\] P must be numbers in \[0, 1\], but a range of -0.1 to 0.5"),
+    ([[0.5, np.nan]], r"\[C001\] P must be numbers in \[0, 1\], but NaN was given"),
+    ([[0.5, np.inf]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to inf"),
+    ([[0.5, 0.4, 0.1]], r"\[C001\] P must be an array of 2 columns, .* of the classes, but one of shape \(1, 3\)"),
+    (scipy.sparse.csr_matrix([[0.5, 0.4, 0.1]]), r"\[C001\] P must be an array of 2 columns"),
+    (scipy.sparse.csr_matrix([[0.5, 1.4]]), r"\[C001\] P must be numbers in \[0, 1\]"),
+    (scipy.sparse.coo_matrix(([0.7, 0.7], ([0, 0], [1, 1])), (1, 2)), r"\[C001\] P must be numbers in \[0, 1\]"),
+    (scipy.sparse.csr_matrix([[0.5, 0.4]] * 3), r"\[C002\] TagCalibrator needs one unit for every label, but got 3 and 1"),
+    (([0], ["a"], [0.5, 0.5]), r"\[C002\] P needs one row for every score, but got 1 and 2"),
+    (([3], ["a"], [0.5]), r"\[C001\] rows must be numbers of units from 0 to 0, but 3 to 3"),
+    (([0.5], ["a"], [0.5]), r"\[C001\] rows must be numbers of units, but"),
+    (([0], ["q"], [0.5]), says("C294", given="'q'", known="a, b")),
+    (([0, 0], ["a", 0], [0.5, 0.5]), r"\[C294\]|\[C001\] P must be one score for each unit and tag"),
+    (([0, 0], ["a", "a"], [0.5, 0.5]), r"\[C001\] P must be one score for each unit and tag, but 'a' twice for unit 0"),
+    (np.zeros((0, 2)), "minimum of 1 is required"),
+    ([0.5, 0.5], "Expected 2D array"),
+])  # fmt: skip
 def test_scores_that_are_none_are_refused_in_a_sentence(P, sentence):
     with pytest.raises(ValueError, match=sentence):
         TagCalibrator("identity", classes=["a", "b"]).fit(P, ["a"])
 
 
-@pytest.mark.parametrize(
-    ("y", "groups", "sentence"),
-    [
-        (["q", "r"], None, says("C296", gold="q, r", known="a, b")),
-        ([None, ""], None, says("C071", what="TagCalibrator")),
-        (["a"], None, r"\[C002\] TagCalibrator needs one unit for every label, but got 2 and 1"),
-        (["a", "b"], ["d"], r"\[C002\] TagCalibrator needs one unit for every group, but got 2 and 1"),
-        ([0.5, 1.5], None, "Unknown label type"),
-        (None, None, "requires y"),
-    ],
-)
+@pytest.mark.parametrize(("y", "groups", "sentence"), [
+    (["q", "r"], None, says("C296", gold="q, r", known="a, b")),
+    ([None, ""], None, says("C071", what="TagCalibrator")),
+    (["a"], None, r"\[C002\] TagCalibrator needs one unit for every label, but got 2 and 1"),
+    (["a", "b"], ["d"], r"\[C002\] TagCalibrator needs one unit for every group, but got 2 and 1"),
+    ([0.5, 1.5], None, "Unknown label type"),
+    (None, None, "requires y"),
+])  # fmt: skip
 def test_gold_that_is_none_is_refused_in_a_sentence(y, groups, sentence):
     with pytest.raises(ValueError, match=sentence):
         TagCalibrator("identity", classes=["a", "b"]).fit([[0.5, 0.5], [0.9, 0.1]], y, groups)
@@ -307,20 +296,17 @@ def test_columns_without_names_are_refused():
         TagCalibrator("identity").fit([[0.5, 0.4, 0.1], [0.9, 0.1, 0.0]], ["a", "b"])
 
 
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"method": "nope"}, r"\[C001\] method must be one of auto, identity, temperature, .*, or a Recalibrator, but 'nope'"),
-        ({"method": 3}, r"\[C001\] method"),
-        ({"scaling": "nope"}, r"\[C001\] scaling must be one of temperature, vector, matrix, or a Scaling, but 'nope'"),
-        ({"method": "auto", "scaling": "vector"}, r"\[C293\] The method 'auto' chooses the scaling by itself"),
-        ({"method": "auto", "tag_offsets": True}, r"\[C293\] The method 'auto' chooses the tag_offsets by itself"),
-        ({"n_groups": 0}, r"\[C001\] n_groups"),
-        ({"threshold": 1.0}, r"\[C001\] threshold"),
-        ({"normalize": "all"}, r"\[C001\] normalize"),
-        ({"classes": ["a", "a"]}, r"\[C001\] classes must be distinct labels"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "sentence"), [
+    ({"method": "nope"}, r"\[C001\] method must be one of auto, identity, temperature, .*, or a Recalibrator, but 'nope'"),
+    ({"method": 3}, r"\[C001\] method"),
+    ({"scaling": "nope"}, r"\[C001\] scaling must be one of temperature, vector, matrix, or a Scaling, but 'nope'"),
+    ({"method": "auto", "scaling": "vector"}, r"\[C293\] The method 'auto' chooses the scaling by itself"),
+    ({"method": "auto", "tag_offsets": True}, r"\[C293\] The method 'auto' chooses the tag_offsets by itself"),
+    ({"n_groups": 0}, r"\[C001\] n_groups"),
+    ({"threshold": 1.0}, r"\[C001\] threshold"),
+    ({"normalize": "all"}, r"\[C001\] normalize"),
+    ({"classes": ["a", "a"]}, r"\[C001\] classes must be distinct labels"),
+])  # fmt: skip
 def test_parameters_out_of_range_are_refused(parameters, sentence):
     with pytest.raises(CalibError, match=sentence):
         TagCalibrator(**{"method": "identity", **parameters}).fit([[0.5, 0.5], [0.9, 0.1]], ["a", "b"])

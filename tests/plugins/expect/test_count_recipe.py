@@ -1,7 +1,5 @@
 """The recipe of docs/guides/production.md for a number of labels, run on texts whose gold is known."""
 
-from __future__ import annotations
-
 import pytest
 import srsly
 

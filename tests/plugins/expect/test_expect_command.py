@@ -1,7 +1,5 @@
 """`spacy calib expect`: through the real command, on texts with gold and without, like the fit data and not."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings
@@ -137,14 +135,11 @@ def test_other_events_have_a_precision_alone(ner_model, entity_dev, entity_test,
     assert (entities["event"], entities["gold"], entities["recall"], entities["f"]) == ("overlap", None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--confidence", 1), "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given"),
-        (("--confidence", 1e-17), "Option --confidence must be between 0.001 and 0.99999, but 1e-17 was given"),
-        (("-C", "other"), "no fitted calib pipe for the component or prefix 'other'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "sentence"), [
+    (("--confidence", 1), "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given"),
+    (("--confidence", 1e-17), "Option --confidence must be between 0.001 and 0.99999, but 1e-17 was given"),
+    (("-C", "other"), "no fitted calib pipe for the component or prefix 'other'"),
+])  # fmt: skip
 def test_bad_options_are_named(calibrated, test_file, options, sentence):
     refuses(calib("expect", calibrated, test_file, *options), sentence)
 
@@ -256,13 +251,9 @@ def test_the_table_says_which_true_values_are_inside_of_their_intervals(capsys):
     entities = {name: estimate for name in ("precision", "recall", "f")} | {"gold": None}
     true = {"accuracy": {"value": 0.85, "inside": True}, "f": {"value": 0.5, "inside": False}}
     result = {
-        "entities": entities,
-        "accuracy": estimate,
-        "true": true,
-        "checked": 1,
-        "checkable": 1,
+        "entities": entities, "accuracy": estimate, "true": true, "checked": 1, "checkable": 1,
         "learned_from": {"kind": "fitted"},
-    }
+    }  # fmt: skip
     show_estimates(result, "95 % interval")
     rows = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert (rows["Accuracy"], rows["F"]) == ("yes", "NO")

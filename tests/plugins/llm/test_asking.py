@@ -1,7 +1,5 @@
 """The component that asks a language model: what it leaves on Docs, its cache, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3
@@ -74,18 +72,12 @@ def test_a_doc_without_words_is_not_asked_about():
     assert (nlp.get_pipe("names").n_asked, len(doc.spans)) == (0, 0)
 
 
-# Answers that are none, or not whole
-
 PARIS = json.dumps([{"text": "Paris", "type": "place"}])
 ANSWERS = {
-    "good": (PARIS, "stop"),
-    "fenced": (f"Sure:\n```json\n{PARIS}\n```", "stop"),
-    "cut": (PARIS[:14], "length"),
-    "refused": ("", "refusal"),
-    "filtered": ("", "content_filter"),
-    "called": ("", "tool_calls"),
+    "good": (PARIS, "stop"), "fenced": (f"Sure:\n```json\n{PARIS}\n```", "stop"), "cut": (PARIS[:14], "length"),
+    "refused": ("", "refusal"), "filtered": ("", "content_filter"), "called": ("", "tool_calls"),
     "unreadable": ("Sorry, I cannot do that.", "stop"),
-}
+}  # fmt: skip
 
 
 def answering(**settings):
@@ -226,14 +218,11 @@ def test_files_that_are_no_cache(tmp_path):
             Cache(str(tmp_path / name)).get("x")
 
 
-@pytest.mark.parametrize(
-    ("settings", "source", "wanted"),
-    [
-        ({}, "SpanScores", {"score": ["answers", "least", "first", "margin"]}),
-        ({"into": "x"}, "SpanScores", {"spans_key": "x", "score": ["scores", "least", "first", "margin"]}),
-        ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
-    ],
-)
+@pytest.mark.parametrize(("settings", "source", "wanted"), [
+    ({}, "SpanScores", {"score": ["answers", "least", "first", "margin"]}),
+    ({"into": "x"}, "SpanScores", {"spans_key": "x", "score": ["scores", "least", "first", "margin"]}),
+    ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
+])  # fmt: skip
 def test_the_source_of_the_scores_of_a_component(settings, source, wanted):
     block = source_block(asking(**settings).get_pipe("names"), "names")
     assert block == {"@calib_sources": f"spacy-calib.{source}.v1", "component": "names", **wanted}

@@ -1,7 +1,5 @@
 """Answers of a language model through the command line: no dotted setting, each text asked for once, every command that reads scores."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,3 @@
-"""Paths into JSON: which fields they lead to."""
-
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib import Answer
@@ -17,19 +13,16 @@ def answer(text: str) -> Answer:
     return Answer.from_response({"tokens": [text], "logprobs": [-0.1]})
 
 
-@pytest.mark.parametrize(
-    ("text", "type_", "pairs"),
-    [
-        ("people[].name", "people[].kind", [("Ann", "person"), ("Bob", "")]),
-        ("people[].name", "", [("Ann", "people"), ("Bob", "people")]),
-        ("places[]", "", [("Rome", "places"), ("3", "places")]),
-        ("*[]", "", [("Rome", "places"), ("3", "places")]),
-        ("*[].name", "", [("Ann", "people"), ("Bob", "people")]),
-        ("people[].*", "", [("Ann", "name"), ("person", "kind"), ("Bob", "name"), ("place", "kind")]),
-        ("people.name", "", []),
-        ("nothing[].name", "people[].kind", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "type_", "pairs"), [
+    ("people[].name", "people[].kind", [("Ann", "person"), ("Bob", "")]),
+    ("people[].name", "", [("Ann", "people"), ("Bob", "people")]),
+    ("places[]", "", [("Rome", "places"), ("3", "places")]),
+    ("*[]", "", [("Rome", "places"), ("3", "places")]),
+    ("*[].name", "", [("Ann", "people"), ("Bob", "people")]),
+    ("people[].*", "", [("Ann", "name"), ("person", "kind"), ("Bob", "name"), ("place", "kind")]),
+    ("people.name", "", []),
+    ("nothing[].name", "people[].kind", []),
+])  # fmt: skip
 def test_a_path_selects_texts_and_types(text, type_, pairs):
     read = JsonFields(text, type_)
     assert read(answer(PEOPLE)) == pairs

@@ -1,7 +1,5 @@
 """Where the fields of an answer stand: generated JSON whose places are known, and what is asked for is found, absent or invented."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -179,21 +177,18 @@ def test_a_list_under_a_type_gives_each_text_its_own_tokens():
     assert answer.fields([("York", "LOC")])[0].start == answer.text.index('York"]')
 
 
-@pytest.mark.parametrize(
-    ("text", "pairs", "places"),
-    [
-        # (start of the text, start of the type)
-        ("person: Ann\nplace: Rome", [("Ann", "person"), ("Rome", "place")], [(8, 0), (19, 12)]),
-        ("Ann person\nBob person", [("Bob", "person")], [(11, 15)]),
-        ("Ann, person, Bob, person", [("Ann", "person"), ("Bob", "person")], [(0, 5), (13, 18)]),
-        ("Annie and Ann -> person", [("Ann", "person")], [(10, 17)]),
-        ('{"person": {"name": "Ann", "boss": "Bob"}}', [("Bob", "person"), ("Ann", "person")], [(36, 2), (21, 2)]),
-        ('[{"a": "Ann", "b": "person"}, {"a": "Ann', [("Ann", "person"), ("Ann", "person")], [(8, 20)]),  # cut off
-        ('{"note": "Ann and Bob", "type": "person"}', [("Bob", "person")], [(18, 33)]),
-        ("Ann", [("Ann", "person")], []),
-        ("", [("", "")], []),
-    ],
-)
+@pytest.mark.parametrize(("text", "pairs", "places"), [
+    # (start of the text, start of the type)
+    ("person: Ann\nplace: Rome", [("Ann", "person"), ("Rome", "place")], [(8, 0), (19, 12)]),
+    ("Ann person\nBob person", [("Bob", "person")], [(11, 15)]),
+    ("Ann, person, Bob, person", [("Ann", "person"), ("Bob", "person")], [(0, 5), (13, 18)]),
+    ("Annie and Ann -> person", [("Ann", "person")], [(10, 17)]),
+    ('{"person": {"name": "Ann", "boss": "Bob"}}', [("Bob", "person"), ("Ann", "person")], [(36, 2), (21, 2)]),
+    ('[{"a": "Ann", "b": "person"}, {"a": "Ann', [("Ann", "person"), ("Ann", "person")], [(8, 20)]),  # cut off
+    ('{"note": "Ann and Bob", "type": "person"}', [("Bob", "person")], [(18, 33)]),
+    ("Ann", [("Ann", "person")], []),
+    ("", [("", "")], []),
+])  # fmt: skip
 def test_texts_and_their_types(text, pairs, places):
     fields = one(text).fields(pairs) if text else []
     assert [(field.start, field.label_start) for field in fields] == places

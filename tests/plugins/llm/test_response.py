@@ -1,7 +1,5 @@
 """What an answer of a language model says of stretches of its text: responses by hand, and recorded ones."""
 
-from __future__ import annotations
-
 import json
 import math
 from types import SimpleNamespace
@@ -202,23 +200,18 @@ def test_a_model_that_writes_white_space_without_end():
     assert [field.text for field in Answer(tokens, (-1.0,) * 4, ((),) * 4).lines()] == ["Bob"]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"tokens": ["a"], "logprobs": [-(10**400)]},
-        {"tokens": ["a"], "logprobs": [[-1.0, -2.0]]},
-        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": [[3]]},
-        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": 5},
-        {"logprobs": {"content": 5}},
-        {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": 5}]}},
-    ],
-)
+@pytest.mark.parametrize("given", [
+    {"tokens": ["a"], "logprobs": [-(10**400)]},
+    {"tokens": ["a"], "logprobs": [[-1.0, -2.0]]},
+    {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": [[3]]},
+    {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": 5},
+    {"logprobs": {"content": 5}},
+    {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": 5}]}},
+])  # fmt: skip
 def test_other_things_where_lists_belong_are_a_sentence(given):
     with pytest.raises(CalibError, match=r"\[C64[13]\]"):
         Answer.from_response(given)
 
-
-# What real tools returned, see tests/recorded
 
 FORMS = ["openai-chat", "openai-completion", "llama-completion", "xllamacpp-chat"]
 

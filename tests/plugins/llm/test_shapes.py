@@ -1,7 +1,5 @@
 """Forms in which servers and libraries give one answer: the same tokens and numbers are read from each, and how it ended."""
 
-from __future__ import annotations
-
 import copy
 import enum
 import json
@@ -152,18 +150,15 @@ def with_tokens(before: list[str], after: list[str], content: str | None = None)
 
 
 @pytest.mark.parametrize("content", [None, TEXT])
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ([], ["<|im_end|>"]),
-        ([], ["</s>", "\n"]),
-        ([], ["<end_of_turn>", "<eos>"]),
-        ([], ["<\uff5cend\u2581of\u2581sentence\uff5c>"]),
-        (["<think>", "\n", "dog -> animal? cat -> animal", "</think>", "\n\n"], []),
-        (["a cat", "</think>"], ["<|eot_id|>"]),  # the prompt opened the thought
-        (["<|channel|>", "analysis", "<|message|>", "hm", "<|end|>", "<|start|>", "assistant", "<|channel|>", "final", "<|message|>"], ["<|return|>"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after"), [
+    ([], ["<|im_end|>"]),
+    ([], ["</s>", "\n"]),
+    ([], ["<end_of_turn>", "<eos>"]),
+    ([], ["<\uff5cend\u2581of\u2581sentence\uff5c>"]),
+    (["<think>", "\n", "dog -> animal? cat -> animal", "</think>", "\n\n"], []),
+    (["a cat", "</think>"], ["<|eot_id|>"]),  # the prompt opened the thought
+    (["<|channel|>", "analysis", "<|message|>", "hm", "<|end|>", "<|start|>", "assistant", "<|channel|>", "final", "<|message|>"], ["<|return|>"]),
+])  # fmt: skip
 def test_thoughts_and_special_tokens_are_no_part_of_the_answer(before, after, content):
     answer = Answer.from_response(with_tokens(before, after, content))
     (field,) = answer.lines()
@@ -211,13 +206,10 @@ def test_a_cut_answer_keeps_its_tokens(reason):
         assert (Answer.from_response(response).outcome, Answer.from_response(response).text) == ("cut", "")
 
 
-@pytest.mark.parametrize(
-    ("reason", "outcome"),
-    [
-        ("content_filter", "filtered"), ("SAFETY", "filtered"), (Reason.SAFETY, "filtered"), ("refusal", "refused"),
-        ("tool_calls", "called"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reason", "outcome"), [
+    ("content_filter", "filtered"), ("SAFETY", "filtered"), (Reason.SAFETY, "filtered"), ("refusal", "refused"),
+    ("tool_calls", "called"),
+])  # fmt: skip
 def test_an_answer_that_is_none(reason, outcome):
     for text in (TEXT, None):
         for response in ended(reason, text)[: 1 if isinstance(reason, Reason) else None]:
@@ -226,29 +218,23 @@ def test_an_answer_that_is_none(reason, outcome):
             assert Answer.from_response(answer.plain()) == answer
 
 
-@pytest.mark.parametrize(
-    ("response", "outcome"),
-    [
-        ({"choices": []}, "filtered"),
-        ({"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}}, "filtered"),
-        (SimpleNamespace(candidates=None, prompt_feedback=SimpleNamespace(block_reason=Reason.SAFETY)), "filtered"),
-        ({"choices": [{"message": {"content": None, "refusal": "no"}, "logprobs": {"content": None, "refusal": items()}}]}, "refused"),
-        ({"output": [{"content": [{"type": "refusal", "refusal": "no"}]}], "status": "completed"}, "refused"),
-        ({"content": "", "additional_kwargs": {"refusal": "no"}, "response_metadata": {"finish_reason": "stop"}}, "refused"),
-        ({"choices": [{"message": {"content": None, "tool_calls": [{}]}, "logprobs": None, "finish_reason": "tool_calls"}]}, "called"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("response", "outcome"), [
+    ({"choices": []}, "filtered"),
+    ({"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}}, "filtered"),
+    (SimpleNamespace(candidates=None, prompt_feedback=SimpleNamespace(block_reason=Reason.SAFETY)), "filtered"),
+    ({"choices": [{"message": {"content": None, "refusal": "no"}, "logprobs": {"content": None, "refusal": items()}}]}, "refused"),
+    ({"output": [{"content": [{"type": "refusal", "refusal": "no"}]}], "status": "completed"}, "refused"),
+    ({"content": "", "additional_kwargs": {"refusal": "no"}, "response_metadata": {"finish_reason": "stop"}}, "refused"),
+    ({"choices": [{"message": {"content": None, "tool_calls": [{}]}, "logprobs": None, "finish_reason": "tool_calls"}]}, "called"),
+])  # fmt: skip
 def test_refusals_and_filters(response, outcome):
     assert (Answer.from_response(response).outcome, Answer.from_response(response).text) == (outcome, "")
 
 
-@pytest.mark.parametrize(
-    "response",
-    [
-        {"text": TEXT, "meta_info": {"output_token_logprobs": [[-0.1, 1, None], [-0.2, 2, None]]}},
-        {"choices": [{"text": TEXT, "logprobs": {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [-0.1, -0.2]}}]},
-    ],
-)
+@pytest.mark.parametrize("response", [
+    {"text": TEXT, "meta_info": {"output_token_logprobs": [[-0.1, 1, None], [-0.2, 2, None]]}},
+    {"choices": [{"text": TEXT, "logprobs": {"tokens": ["token_id:1", "token_id:2"], "token_logprobs": [-0.1, -0.2]}}]},
+])  # fmt: skip
 def test_numbers_in_place_of_tokens_are_a_sentence(response):
     with pytest.raises(CalibError, match=r"\[C647\].*return_text_in_logprobs"):
         Answer.from_response(response)

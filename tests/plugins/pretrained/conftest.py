@@ -1,7 +1,5 @@
 """en_core_web_sm, as stock and with its pretrained calibrations; each is loaded once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A stock pipeline with its cards: scores, what is refused, and that the result is an ordinary fitted pipeline."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -115,15 +113,6 @@ def test_a_name_that_belongs_to_another_component_is_refused():
     nlp.add_pipe("sentencizer", "calib_ent")
     with pytest.raises(CalibError, match=r"\[C837\].*'calib_ent'"):
         pretrained(nlp, components=["ner"])
-
-
-@pytest.mark.parametrize(("language", "component"), [("en", "senter"), ("xx", "ner"), ("en", None)])
-def test_what_has_no_card_is_refused_with_what_there_is(language, component):
-    nlp = spacy.blank(language)
-    with pytest.raises(CalibError, match=r"\[C834\].*en_core_web_sm.*calib fit") as error:
-        pretrained(nlp, components=component and [component])
-    assert "(ner)" in str(error.value)
-    assert nlp.pipe_names == []
 
 
 def test_a_card_by_name_and_one_that_is_not_for_the_pipeline():
@@ -364,12 +353,6 @@ def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder
     assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"
 
 
-def test_a_disabled_embedding_is_named():
-    pytest.importorskip(MODEL)
-    with pytest.raises(CalibError, match=r"\[C084\] Component 'tok2vec' is disabled, and 'tagger' listens to it"):
-        pretrained(spacy.load(MODEL, disable=["tok2vec"]))
-
-
 @pytest.mark.parametrize("factory", ["textcat", "tagger", "ner", "entity_linker"])
 def test_a_component_before_that_was_never_trained_is_named(factory, tmp_path):
     nlp = stock()
@@ -403,15 +386,6 @@ def test_of_cards_that_fit_equally_well_the_name_of_the_pipeline_decides(name, e
     nlp.meta["name"] = name
     (match,), _ = find_matches(nlp, "ner", None)
     assert (match.card.name, match.changed_components) == (f"en_core_web_{expected}-ner", ("ner",))
-
-
-def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
-    nlp = stock()
-    nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
-    with pytest.warns(
-        UserWarning, match=r"CW01.*`python -m spacy calib fit MODEL DATA OUTPUT`\), or use a pretrained calibration"
-    ):
-        nlp("Anna left .")
 
 
 def test_a_component_that_changes_the_tokens_before_is_named_in_the_refusal():

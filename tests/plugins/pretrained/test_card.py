@@ -1,7 +1,5 @@
 """Every card that is shipped: readable, complete, within its licence and its gate; and cards that cannot be read."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil
@@ -188,15 +186,12 @@ def test_a_card_without_a_checksum_or_with_that_of_another_one_is_refused(copied
             read_card(copied)
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"[" * 200_000 + b"]" * 200_000, "recursion|nested"),
-        (b'{"name": ' + b"[" * 300 + b"]" * 300 + b"}", "nested more than 100 deep"),
-        (b" " * ((1 << 24) + 1), "more than 16,777,216 bytes"),
-        (b"\xff", "utf-8"),
-    ],
-)
+@pytest.mark.parametrize(("content", "why"), [
+    (b"[" * 200_000 + b"]" * 200_000, "recursion|nested"),
+    (b'{"name": ' + b"[" * 300 + b"]" * 300 + b"}", "nested more than 100 deep"),
+    (b" " * ((1 << 24) + 1), "more than 16,777,216 bytes"),
+    (b"\xff", "utf-8"),
+])  # fmt: skip
 def test_a_card_that_is_too_deep_or_too_large_is_refused(copied, content, why):
     copied.write_bytes(content)
     with pytest.raises(CalibError, match=rf"\[C831\].*({why})"):

@@ -1,7 +1,5 @@
 """Evidence of entities by hand, the choice of a map, and what is read from Docs of a real pipeline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -50,36 +48,33 @@ def spans(chosen: tuple[bool, ...] = (True, True, True)) -> Spans:
     return Spans(STARTS, ENDS, KINDS, np.full(4, 0.5), np.array([0.5, 0.5, 0.8]), np.array(chosen))
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("constant", [1, 1, 1]),
-        ("log-odds", [0, np.log(4), 0]),
-        ("path", [0, 0, np.log(4) / 4]),
-        ("type*GPE", [0, 1, 1]),
-        ("type*ORG", [0, 0, 0]),
-        ("log-odds*GPE", [0, np.log(4), 0]),
-        ("one word*PERSON", [1, 0, 0]),
-        ("proper*PERSON", [np.log(9) / 4, 0, 0]),
-        ("proper*GPE", [0, np.log(4) / 4, np.log(0.25) / 4]),  # the least proper word counts: "the" with .2
-        ("proper before", [0, 0.1, 0]),  # before the first word of a Doc is nothing, though another Doc's word stands there
-        ("proper after", [0.1, 0, 0]),
-        ("preposition before*GPE", [0, 1, 0]),
-        ("article", [0, 0, 1]),
-        ("letters", [1, 1, 1]),
-        ("argument", [0, 1, 1]),  # of the root: of "the Ghana" that is Ghana, which is nearer to the root
-        ("acronym*PERSON", [1, 0, 0]),  # one word in capitals; the second Doc is in capitals as a whole
-        ("initial*PERSON", [1, 0, 0]),
-        ("symbol", [0, 0, 1]),
-        ("digit", [0, 1, 0]),
-        ("lower: log-odds", [0, np.log(4), 0]),  # of the first Doc
-        ("capitals: type*GPE", [0, 0, 1]),
-        ("place", [0, 1, 1]),  # the article takes no part
-        ("large place", [0, 0, 1]),
-        ("first name alone", [1, 0, 0]),
-        ("person, but a place", [0, 0, 0]),  # a first name, too
-    ],
-)
+@pytest.mark.parametrize(("name", "expected"), [
+    ("constant", [1, 1, 1]),
+    ("log-odds", [0, np.log(4), 0]),
+    ("path", [0, 0, np.log(4) / 4]),
+    ("type*GPE", [0, 1, 1]),
+    ("type*ORG", [0, 0, 0]),
+    ("log-odds*GPE", [0, np.log(4), 0]),
+    ("one word*PERSON", [1, 0, 0]),
+    ("proper*PERSON", [np.log(9) / 4, 0, 0]),
+    ("proper*GPE", [0, np.log(4) / 4, np.log(0.25) / 4]),  # the least proper word counts: "the" with .2
+    ("proper before", [0, 0.1, 0]),  # before the first word of a Doc is nothing, though another Doc's word stands there
+    ("proper after", [0.1, 0, 0]),
+    ("preposition before*GPE", [0, 1, 0]),
+    ("article", [0, 0, 1]),
+    ("letters", [1, 1, 1]),
+    ("argument", [0, 1, 1]),  # of the root: of "the Ghana" that is Ghana, which is nearer to the root
+    ("acronym*PERSON", [1, 0, 0]),  # one word in capitals; the second Doc is in capitals as a whole
+    ("initial*PERSON", [1, 0, 0]),
+    ("symbol", [0, 0, 1]),
+    ("digit", [0, 1, 0]),
+    ("lower: log-odds", [0, np.log(4), 0]),  # of the first Doc
+    ("capitals: type*GPE", [0, 0, 1]),
+    ("place", [0, 1, 1]),  # the article takes no part
+    ("large place", [0, 0, 1]),
+    ("first name alone", [1, 0, 0]),
+    ("person, but a place", [0, 0, 0]),  # a first name, too
+])  # fmt: skip
 def test_evidence_by_hand(name, expected):
     evidence = SpanEvidence(spans(), RAW, words(columns()), LABELS)
     assert evidence.column(name) == pytest.approx(expected)
@@ -165,18 +160,15 @@ def test_every_column_of_a_map_is_a_finite_number():
     assert all(np.isfinite(known.column(name)).all() for own in (*names.values(), SUPPORTS, CONTRADICTIONS) for name in own)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (["ann", "met", "mr.", "lee", "!"], (1, 0)),
-        (["Ann", "met", "Lee"], (0, 0)),
-        (["ANN", "MET", "IBM", "5"], (0, 1)),
-        (["Ann", "Lee", "IBM"], (0, 0)),
-        (["Ann", "Lee"], (0, 0)),
-        ([*"ABCDEFGHI", "x"], (0, 1)),  # nine of ten
-        ([*"ABCDEFGH", "x"], (0, 0)),  # eight of nine
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (["ann", "met", "mr.", "lee", "!"], (1, 0)),
+    (["Ann", "met", "Lee"], (0, 0)),
+    (["ANN", "MET", "IBM", "5"], (0, 1)),
+    (["Ann", "Lee", "IBM"], (0, 0)),
+    (["Ann", "Lee"], (0, 0)),
+    ([*"ABCDEFGHI", "x"], (0, 1)),  # nine of ten
+    ([*"ABCDEFGH", "x"], (0, 0)),  # eight of nine
+])  # fmt: skip
 def test_the_form_of_a_text(text, expected):
     table = EntityEvidence().read_words(text, None)
     form = dict(zip(COLUMNS[9:], table.T, strict=True))
@@ -188,17 +180,10 @@ def test_a_doc_without_tokens_has_no_rows():
     assert EntityEvidence().read_words([], NameLists({})).shape == (0, len(COLUMNS) - 9)
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
-        ("IBM", {"letters", "acronym"}),
-        ("J.", {"letters", "initial"}),
-        ("@ann", {"symbol"}),
-        ("C3PO", {"digit"}),
-        ("http://ghana.com", {"symbol", "address"}),
-        ("EUROPE", {"letters"}),
-    ],
-)
+@pytest.mark.parametrize(("word", "expected"), [
+    ("IBM", {"letters", "acronym"}), ("J.", {"letters", "initial"}), ("@ann", {"symbol"}), ("C3PO", {"digit"}),
+    ("http://ghana.com", {"symbol", "address"}), ("EUROPE", {"letters"}),
+])  # fmt: skip
 def test_the_shape_of_a_word(word, expected):
     row = dict(zip(COLUMNS[9:], EntityEvidence().read_words(["Ann", word], None)[1], strict=True))
     assert {name for name in ("letters", "address", "acronym", "initial", "symbol", "digit") if row[name]} == expected
@@ -223,15 +208,12 @@ def test_what_is_read_of_docs_is_what_spacy_says(english):
         offset += len(doc)
 
 
-@pytest.mark.parametrize(
-    ("words", "heads", "expected"),
-    [
-        (["#", "Ghana", "fans", "sing"], [1, 2, 3, 3], [3, 2, 1, 0]),  # three arcs up is as deep as it can be
-        (["fans", "#", "Ghana", "sing"], [3, 3, 0, 3], [1, 3, 2, 0]),  # the word is the root of "# Ghana", though it is deeper
-        (["fans", "#", "Ghana", "sing"], [3, 3, 1, 3], [1, 1, 2, 0]),  # a word depends on the punctuation
-        (["#", "Ghana"], [0, 0], [0, 1]),  # the root of a sentence is the root
-    ],
-)
+@pytest.mark.parametrize(("words", "heads", "expected"), [
+    (["#", "Ghana", "fans", "sing"], [1, 2, 3, 3], [3, 2, 1, 0]),  # three arcs up is as deep as it can be
+    (["fans", "#", "Ghana", "sing"], [3, 3, 0, 3], [1, 3, 2, 0]),  # the word is the root of "# Ghana", though it is deeper
+    (["fans", "#", "Ghana", "sing"], [3, 3, 1, 3], [1, 1, 2, 0]),  # a word depends on the punctuation
+    (["#", "Ghana"], [0, 0], [0, 1]),  # the root of a sentence is the root
+])  # fmt: skip
 def test_punctuation_that_nothing_depends_on_is_no_root_of_a_name(words, heads, expected):
     doc = Doc(spacy.blank("en").vocab, words=words, heads=heads, deps=["dep"] * len(words))
     assert _depths(doc).tolist() == expected

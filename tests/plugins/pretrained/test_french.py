@@ -1,7 +1,5 @@
 """The cards of French morphologizers: on a pipeline with their labels and random weights, and on the stock pipeline where it is installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Labels that keep their raw scores after a context."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What lists add to the scores of entities: signs and constants of the cards, names in no list, newcomers' sentences, missing lists."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -134,25 +132,18 @@ NEWCOMERS: dict[str, set[str]] = {
     "Apple is looking at buying U.K. startup for $1 billion": {"Apple ORG", "U.K. GPE"},
     "Autonomous cars shift insurance liability toward manufacturers": set(),
     "San Francisco considers banning sidewalk delivery robots": {"San Francisco GPE"},
-    "London is a big city in the United Kingdom.": {"London GPE", "the United Kingdom GPE"},
-    "Where are you?": set(),
-    "Who is the president of France?": {"France GPE"},
-    "What is the capital of the United States?": {"the United States GPE"},
+    "London is a big city in the United Kingdom.": {"London GPE", "the United Kingdom GPE"}, "Where are you?": set(),
+    "Who is the president of France?": {"France GPE"}, "What is the capital of the United States?": {"the United States GPE"},
     "When was Barack Obama born?": {"Barack Obama PERSON"},
     "When Sebastian Thrun started working on self-driving cars at Google in 2007, few people outside of the company took him seriously.": {"Sebastian Thrun PERSON", "Google ORG"},
     "Net income was $9.4 million compared to the prior year of $2.7 million.": set(),
     "fb is hiring a new vice president of global policy": {"fb ORG"},
     "Ada Lovelace was born in London": {"Ada Lovelace PERSON", "London GPE"},
-    "Credit and mortgage account holders must submit their requests": set(),
-    "I like David Bowie": {"David Bowie PERSON"},
-    "I love New York": {"New York GPE"},
-    "Who is Shaka Khan?": {"Shaka Khan PERSON"},
-    "I like London and Berlin.": {"London GPE", "Berlin GPE"},
-    "Uber blew through $1 million a week": {"Uber ORG"},
-    "Android Pay expands to Canada": {"Canada GPE"},
-    "Spotify steps up Asia expansion": {"Spotify ORG", "Asia LOC"},
-    "Google Maps launches location sharing": set(),
-    "Google rebrands its business apps": {"Google ORG"},
+    "Credit and mortgage account holders must submit their requests": set(), "I like David Bowie": {"David Bowie PERSON"},
+    "I love New York": {"New York GPE"}, "Who is Shaka Khan?": {"Shaka Khan PERSON"},
+    "I like London and Berlin.": {"London GPE", "Berlin GPE"}, "Uber blew through $1 million a week": {"Uber ORG"},
+    "Android Pay expands to Canada": {"Canada GPE"}, "Spotify steps up Asia expansion": {"Spotify ORG", "Asia LOC"},
+    "Google Maps launches location sharing": set(), "Google rebrands its business apps": {"Google ORG"},
     "look what i found on google! 😂": {"google ORG"},
     "Apple is opening its first big office in San Francisco.": {"Apple ORG", "San Francisco GPE"},
     "MyCorp Inc. is a company in the U.S.": {"MyCorp Inc. ORG", "U.S. GPE", "the U.S. GPE"},

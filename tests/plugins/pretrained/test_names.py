@@ -1,7 +1,5 @@
 """Lists of names: phrases and words by hand, what they say of entities, the files, and what a missing one leads to."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np
@@ -46,19 +44,11 @@ def test_a_column_of_phrases_holds_their_numbers_of_tokens():
     assert read("New , York")["places"] == [0, 0, 1]  # a comma separates names
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "expected"),
-    [
-        ("places", "Saint - Denis", [0b10, 0, 0]),
-        ("places", "Saint-Denis", [1]),
-        ("places", "Saint Denis", [0b10, 0]),
-        ("places", "Guinea – Bissau", [0b10, 0, 0]),
-        ("organizations", "Johnson & Johnson", [0b10, 0, 0]),
-        ("organizations", "T - Mobile", [0b10, 0, 0]),
-        ("organizations", "McDonald ’s", [0b10, 0]),
-        ("surnames", "O'Young", [0]),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text", "expected"), [
+    ("places", "Saint - Denis", [0b10, 0, 0]), ("places", "Saint-Denis", [1]), ("places", "Saint Denis", [0b10, 0]),
+    ("places", "Guinea – Bissau", [0b10, 0, 0]), ("organizations", "Johnson & Johnson", [0b10, 0, 0]),
+    ("organizations", "T - Mobile", [0b10, 0, 0]), ("organizations", "McDonald ’s", [0b10, 0]), ("surnames", "O'Young", [0]),
+])  # fmt: skip
 def test_joiners_have_no_say_in_the_lookup(kind, text, expected):
     assert read(text)[kind] == expected
 
@@ -67,50 +57,39 @@ def test_what_has_no_letter_is_ordinary():
     assert read("People & 24 Lee")["ordinary_words"] == [1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Łódź", "lodz"),
-        ("Þór", "thor"),
-        ("Nguyễn", "nguyen"),
-        ("O’Brien", "o brien"),
-        ("IBM", "ibm"),
-        ("T-Mobile", "t mobile"),
-        ("&", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("Łódź", "lodz"), ("Þór", "thor"), ("Nguyễn", "nguyen"), ("O’Brien", "o brien"), ("IBM", "ibm"),
+    ("T-Mobile", "t mobile"), ("&", ""),
+])  # fmt: skip
 def test_names_are_folded_words(text, words):
     assert words_of(text) == words
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "expected"),
-    [
-        ("New York", "GPE", {"place", "large place"}),
-        ("Paris", "FAC", {"place", "place, but an organization"}),
-        ("Ann Lee", "PERSON", {"first name, several words", "surname, several words"}),
-        ("Ann", "PERSON", {"first name alone"}),
-        ("Lee", "PERSON", {"surname alone"}),
-        ("Hope", "PERSON", set()),  # an ordinary word alone has no support, but it is a name
-        ("Young", "PERSON", set()),
-        ("Okonkwo", "PERSON", set()),
-        ("Femi Okonkwo", "PERSON", set()),
-        ("Apple", "ORG", {"organization"}),
-        ("The Guardian", "ORG", {"organization"}),
-        ("Bank of Foo", "ORG", {"organization word"}),
-        ("Foo Inc.", "ORG", {"organization word"}),
-        ("Paris", "PERSON", {"first name alone"}),  # a place, but a first name as well
-        ("New York", "PERSON", {"surname, several words", "person, but a place"}),
-        ("Saint-Denis", "ORG", {"organization, but a place"}),
-        ("Foo Inc.", "PERSON", {"person, but an organization"}),
-        ("Apple", "PERSON", {"person, but an organization", "person, but an ordinary word"}),
-        ("Ann Lee", "ORG", {"no person, but a person's name"}),
-        ("Foo people", "PERSON", {"person, but an ordinary word"}),
-        ("The People", "ORG", {"organization, but ordinary words"}),
-        ("The People", "LOC", {"place, but ordinary words"}),
-        ("Ann Lee", "DATE", {"no person, but a person's name"}),
-    ],
-)
+@pytest.mark.parametrize(("text", "kind", "expected"), [
+    ("New York", "GPE", {"place", "large place"}),
+    ("Paris", "FAC", {"place", "place, but an organization"}),
+    ("Ann Lee", "PERSON", {"first name, several words", "surname, several words"}),
+    ("Ann", "PERSON", {"first name alone"}),
+    ("Lee", "PERSON", {"surname alone"}),
+    ("Hope", "PERSON", set()),  # an ordinary word alone has no support, but it is a name
+    ("Young", "PERSON", set()),
+    ("Okonkwo", "PERSON", set()),
+    ("Femi Okonkwo", "PERSON", set()),
+    ("Apple", "ORG", {"organization"}),
+    ("The Guardian", "ORG", {"organization"}),
+    ("Bank of Foo", "ORG", {"organization word"}),
+    ("Foo Inc.", "ORG", {"organization word"}),
+    ("Paris", "PERSON", {"first name alone"}),  # a place, but a first name as well
+    ("New York", "PERSON", {"surname, several words", "person, but a place"}),
+    ("Saint-Denis", "ORG", {"organization, but a place"}),
+    ("Foo Inc.", "PERSON", {"person, but an organization"}),
+    ("Apple", "PERSON", {"person, but an organization", "person, but an ordinary word"}),
+    ("Ann Lee", "ORG", {"no person, but a person's name"}),
+    ("Foo people", "PERSON", {"person, but an ordinary word"}),
+    ("The People", "ORG", {"organization, but ordinary words"}),
+    ("The People", "LOC", {"place, but ordinary words"}),
+    ("Ann Lee", "DATE", {"no person, but a person's name"}),
+])  # fmt: skip
 def test_what_lists_say_of_an_entity(text, kind, expected):
     columns = {name: np.array(values) for name, values in read(text).items()}
     first, end = np.array([0]), np.array([len(text.split())])

@@ -1,7 +1,5 @@
 """Parts of speech as sums over a morphologizer's labels, and their cards."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

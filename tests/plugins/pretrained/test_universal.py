@@ -1,7 +1,5 @@
 """`card="universal"`: two numbers, what they are refused for, and that the result is an ordinary fitted pipeline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +79,10 @@ def test_the_two_numbers(spanish):
     assert accepted.tolist() == [-1] * n  # no cut-off
 
 
-@pytest.mark.parametrize(
-    ("label", "name"),
-    [
-        ("PER", "PER"), ("PERSON", "PER"), ("pers", "PER"), ("People", "PER"), ("GPE", "LOC"), ("FAC", "LOC"), ("FACILITY", "LOC"), ("LOC", "LOC"),
-        ("Location", "LOC"), ("ORG", "ORG"), ("ORGANIZATION", "ORG"), ("MISC", ""), ("NORP", ""), ("DATE", ""), ("PERCENT", ""), ("", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("label", "name"), [
+    ("PER", "PER"), ("PERSON", "PER"), ("pers", "PER"), ("People", "PER"), ("GPE", "LOC"), ("FAC", "LOC"), ("FACILITY", "LOC"), ("LOC", "LOC"),
+    ("Location", "LOC"), ("ORG", "ORG"), ("ORGANIZATION", "ORG"), ("MISC", ""), ("NORP", ""), ("DATE", ""), ("PERCENT", ""), ("", ""),
+])  # fmt: skip
 def test_kin_of_three_types(label, name):
     assert coarse_name(label) == name
 

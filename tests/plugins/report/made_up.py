@@ -1,7 +1,5 @@
 """Scored corpora made by hand or at random, and the contents of pages about them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ from spacy_calib.metrics.sentences import never_right
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from spacy_calib.plugins.report.contents import view_contents
+from tests.made import corpus_by_rows as corpus_of
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
 EVIL_TAG = "</script><script>alert(1)</script>"
@@ -19,46 +18,6 @@ FACTS = {
     "name": "tagger: tokens", "pipe": "calib", "attr": "calib", "component": "tagger", "layer": "tag", "event": None,
     "counted_on": "train.spacy", "seen": None, "weights_changed": None,
 }  # fmt: skip
-
-
-def no_spans() -> ScoredSpans:
-    none = np.zeros(0, dtype=np.intp)
-    flags = np.zeros(0, dtype=np.int8)
-    return ScoredSpans(none, none, none, none, np.zeros(0), np.zeros(0), flags, flags)
-
-
-def corpus_of(
-    tokens: list[tuple[str, int, int, list[tuple[int, float, float]]]],
-    names: tuple[str, ...],
-    docs: list[int] | None = None,
-    starts: list[int] | None = None,
-    spans: ScoredSpans | None = None,
-) -> ScoredCorpus:
-    """tokens: (word, carried label, gold label, [(tag, raw, calibrated), ...]) each, labels as places in names, -1 where none. A word is
-    followed by a space unless it ends in "_", which is taken off. starts: Tokens that begin a sentence, besides the first of a Doc.
-    """
-    n = len(tokens)
-    of_doc = np.array([0] * n if docs is None else docs, dtype=np.intp)
-    begins = np.r_[True, of_doc[1:] != of_doc[:-1]] if n else np.zeros(0, dtype=bool)
-    begins[np.array(starts or [], dtype=np.intp)] = True
-    labels = np.array([token[1] for token in tokens], dtype=np.intp)
-    gold = np.array([token[2] for token in tokens], dtype=np.intp)
-    scores = [(row, tag, raw, new) for row, token in enumerate(tokens) for tag, raw, new in token[3]]
-    rows, tags = (np.array([score[i] for score in scores], dtype=np.intp) for i in (0, 1))
-    raw, new = (np.array([score[i] for score in scores], dtype=np.float64) for i in (2, 3))
-    own = tags == labels[rows]
-    carried = np.full((2, n), np.nan)
-    carried[:, rows[own]] = raw[own], new[own]
-    return ScoredCorpus(
-        names=names, docs=of_doc, n_docs=int(of_doc.max()) + 1 if n else 0,
-        words=np.array([*(token[0].rstrip("_") for token in tokens), None], dtype=object)[:-1],
-        spaces=np.array([not token[0].endswith("_") for token in tokens], dtype=bool), starts=begins,
-        labels=labels, raw=carried[0], calibrated=carried[1], gold=gold,
-        right=np.where((gold < 0) | (labels < 0), -1, labels == gold).astype(np.int8),
-        rows=rows, tags=tags, columns=tags, tag_raw=raw, tag_calibrated=new,
-        hits=np.where(gold[rows] < 0, -1, gold[rows] == tags).astype(np.int8),
-        spans=no_spans() if spans is None else spans,
-    )  # fmt: skip
 
 
 def random_corpus(n_tags: int, n_tokens: int, seed: int = 0, names: tuple[str, ...] = (), word: str = "") -> ScoredCorpus:

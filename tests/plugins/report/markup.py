@@ -1,7 +1,3 @@
-"""Reads markup as a browser would."""
-
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 ATTACK = "<img src=x onerror=alert(1)>"

@@ -1,7 +1,5 @@
 """The page: one file, nothing but text from the data, small enough with hundreds of tags."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 

@@ -1,18 +1,13 @@
 """The page of `spacy calib evaluate` from the command line to the file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.language import Language
-from spacy.tokens import Doc
 
 from spacy_calib import report
-from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
-from tests.conftest import made_up_sentences
+from tests.cli.conftest import calib, in_pairs, ok, refuses
 from tests.docstrings import run_examples
 
 
@@ -98,33 +93,6 @@ def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
     assert entities["event"] == "exact"
     assert {row["tag"] for row in entities["tags"]} <= {"PER", "LOC", "ORG"}
     assert all(error["carried"] != error["gold"] or " " in error["text"] for error in entities["errors"])
-
-
-@pytest.mark.parametrize(
-    ("component", "noun"),
-    [("morphologizer", "morphologizer"), ("trainable_lemmatizer", "lemmatizer"), ("senter", "sentence splitter")],
-)
-def test_other_components_are_called_by_their_name(model, dev, tmp_path, component, noun):
-    dev = in_pairs(dev, tmp_path / "dev.spacy")
-    ok(calib("fit", model, dev, tmp_path / "m", "--component", component, "--silent", "-m", "isotonic"))
-    enough = in_pairs(save_gold(tmp_path / "enough.spacy", 300, seed=2), tmp_path / "pairs.spacy")
-    (view,) = report(str(tmp_path / "m"), enough, tmp_path / "r.html")["views"]
-    assert f"this {noun}" in view["verdict"]["sentence"].lower()
-    assert sum(row["pairs"] for row in view["tags"]) == view["table"]["pairs"] > 0
-    # Edit trees do not say which lemma they give.
-    assert all((row["gold"] is None) == (component == "trainable_lemmatizer") for row in view["tags"])
-
-
-def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_path):
-    vocab = Language().vocab
-    docs = [
-        Doc(vocab, words=[word for word, _ in s], tags=[("PROPN", "NOUN")[i % 2] for i in range(len(s))],
-            sent_starts=[i == 0 for i in range(len(s))])
-        for s in made_up_sentences(30, 5)
-    ]  # fmt: skip
-    contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs))
-    assert {view["pipe"] for view in contents["views"]} == {"calib"}
-    assert contents["skipped"] == ["Not evaluated: pipe calib_ent. The data has no gold for 'ner'."]
 
 
 def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):

@@ -1,7 +1,5 @@
 """The pictures of `spacy calib evaluate`: the files, the numbers behind them, and every fault of the input in one sentence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -97,14 +95,11 @@ def test_entities_where_the_pipe_scores_them(calibrated_ner, two_pipes, entity_t
     assert entities["numbers"]["reliability"][0]["title"] == "All labels"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--kind", "pie"), "--kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given"),
-        (("--tag", "NOPE"), says("C098", tag="NOPE")),
-        (("-o", "one.png", "--kind", "all"), says("C097", path="one.png")),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "sentence"), [
+    (("--kind", "pie"), "--kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given"),
+    (("--tag", "NOPE"), says("C098", tag="NOPE")),
+    (("-o", "one.png", "--kind", "all"), says("C097", path="one.png")),
+])  # fmt: skip
 def test_wrong_options(calibrated, test_file, tmp_path, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     refuses(calib("evaluate", calibrated, test_file, "-o", "plots", "--silent", *arguments), sentence)

@@ -1,7 +1,3 @@
-"""The numbers behind the pictures."""
-
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 
@@ -117,15 +113,12 @@ def test_groups_take_their_own_pairs():
     assert panels[1].calibrated == reliability_curve(np.array([0.6, 0.4, 0.3, 0.2]) ** 2, [1, 0, 0, 1], 2)
 
 
-@pytest.mark.parametrize(
-    ("groups", "index", "note"),
-    [
-        (GROUPS, 0, "1 tag: NN\ncounted 900 times"),
-        (GROUPS, 1, "3 tags: VB · UH · …\ncounted 20 to 30 times"),
-        (Groups(("1",), np.array([0, 0, -1, -1, -1])), 0, "2 tags: NN · VB"),
-        (Groups(("1", "2"), np.array([0, 0, 0, 0, 0])), 1, "no tags"),
-    ],
-)
+@pytest.mark.parametrize(("groups", "index", "note"), [
+    (GROUPS, 0, "1 tag: NN\ncounted 900 times"),
+    (GROUPS, 1, "3 tags: VB · UH · …\ncounted 20 to 30 times"),
+    (Groups(("1",), np.array([0, 0, -1, -1, -1])), 0, "2 tags: NN · VB"),
+    (Groups(("1", "2"), np.array([0, 0, 0, 0, 0])), 1, "no tags"),
+])  # fmt: skip
 def test_what_is_said_of_a_group(groups, index, note):
     assert group_note(groups, index, LABELS) == note
 

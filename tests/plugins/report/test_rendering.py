@@ -1,7 +1,5 @@
 """`spacy_calib.render`: what it reads from Docs and Spans, its options, and the notebook."""
 
-from __future__ import annotations
-
 import re
 import sys
 import types
@@ -196,14 +194,11 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
         spacy_calib.render(doc, style="ents")
 
 
-@pytest.mark.parametrize(
-    ("keywords", "sentence"),
-    [
-        ({"attr": "other"}, "with the prefix 'other'"),
-        ({"style": "ents"}, "prefix 'calib' are of tokens (tag)"),
-        ({"style": "dep"}, "style must be 'tokens' or 'ents', but 'dep'"),
-    ],
-)
+@pytest.mark.parametrize(("keywords", "sentence"), [
+    ({"attr": "other"}, "with the prefix 'other'"),
+    ({"style": "ents"}, "prefix 'calib' are of tokens (tag)"),
+    ({"style": "dep"}, "style must be 'tokens' or 'ents', but 'dep'"),
+])  # fmt: skip
 def test_wrong_settings(doc, keywords, sentence):
     with pytest.raises(CalibError, match=re.escape(sentence)):
         spacy_calib.render(doc, **keywords)

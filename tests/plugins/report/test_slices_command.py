@@ -1,7 +1,5 @@
 """`spacy calib evaluate --by`: parts of the gold that share a value of a key."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The one rule of the verdict, as a table; and the sentences that no good figure takes back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -54,14 +52,31 @@ def test_no_fault_is_found_where_the_interval_holds_0(status, high):
     assert status_of(VerdictFigures(0.3, 0.01, 0.0, high, leaning=status)) in ("close", "unclear")
 
 
-@pytest.mark.parametrize(("n_off", "words"), [(1, "1 of the 3 groups with pairs, each evaluated by itself, is off"), (2, "2 of the 3 groups with pairs, each evaluated by itself, are off"), (3, "All 3 groups with pairs, each evaluated by itself, are off")])  # fmt: skip
-def test_one_group_is_off_and_several_are(n_off, words):
+EACH = "groups with pairs, each evaluated by itself,"
+# Error, noise floor and lower bound of a group; OPEN exceeds one of both, WIDE has the largest error but also the largest floor.
+FAR, OFF, WIDE, OPEN, GOOD, NONE = (
+    (0.4, 0.02, 0.2), (0.3, 0.02, 0.2), (0.5, 0.3, 0.1), (0.3, 0.02, 0.0), (0.01, 0.02, 0.0), (None,) * 3,
+)  # fmt: skip
+GROUP_SENTENCES = [
+    ([], ""),
+    ([OFF, NONE], ""),
+    ([GOOD, OPEN, NONE], "None of the 2 groups with pairs is surely off by itself."),
+    ([OFF, GOOD, NONE], f"1 of the 2 {EACH} is off by more than chance; farthest off is group 0 with 0.300 (chance: 0.020)."),
+    ([OFF, FAR], f"Both {EACH} are off by more than chance; farthest off is group 1"),
+    ([OFF, OPEN, WIDE], f"2 of the 3 {EACH} are off by more than chance; farthest off is group 0"),
+    ([OFF, OFF, FAR], f"All 3 {EACH} are off by more than chance; farthest off is group 2"),
+]
+
+
+@pytest.mark.parametrize(("groups", "beginning"), GROUP_SENTENCES)
+def test_the_sentence_on_groups_counts_those_that_are_off(groups, beginning):
     rows = [
-        {"group": str(i), "calibrated": 0.3 if i < n_off else 0.01, "floor95": 0.02, "true_low": 0.2 if i < n_off else 0.0}
-        for i in range(3)
+        {"group": str(i), "calibrated": error, "floor95": floor, "true_low": low}
+        for i, (error, floor, low) in enumerate(groups)
     ]
-    (sentence,) = _group_sentences(rows)
-    assert sentence.startswith(words)
+    sentences = _group_sentences(rows)
+    assert len(sentences) == bool(beginning)
+    assert "".join(sentences).startswith(beginning)
 
 
 def test_a_verdict_warns_of_a_label_that_is_never_right():

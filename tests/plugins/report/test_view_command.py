@@ -1,7 +1,5 @@
 """`spacy calib view`: the command as it is run, its faults, and what it offers of each pipeline."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import urllib.request
 
-import pytest
 import spacy
 
 from spacy_calib.plugins.report.view_server import list_views
@@ -62,12 +59,6 @@ def test_a_pipeline_that_was_not_fitted_or_lacks_its_component_is_refused(model,
     nlp = spacy.load(calibrated_copy, exclude=["tagger"])
     nlp.to_disk(calibrated_copy)
     refuses(calib("view", calibrated_copy), "tagger")
-
-
-@pytest.mark.parametrize("port", ["0", "65536", "-1"])
-def test_a_port_that_there_is_not(calibrated, port):
-    outcome = calib("view", calibrated, "--port", port)
-    assert (outcome.code, "Invalid value for '--port'" in outcome.text) == (2, True)
 
 
 def test_all_that_two_pipes_say_can_be_chosen_entities_first(two_pipes):

@@ -1,7 +1,5 @@
 """The app of `calib view`, without a browser: what it answers, what it refuses, and that nothing stays."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any
@@ -103,13 +101,10 @@ def test_the_page_shows_the_scores_of_the_attributes(viewer, fitted):
     assert f">\n{TEXT}</textarea>" in page
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<script>alert(1)</script>", "</textarea></div>" + ATTACK, "שלום עולם abc !", "a\r\n\tb", "{{ 1 }} {views}", "\0\x1b[31m",
-        "é😀\u0301", "\u202ea b",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "<script>alert(1)</script>", "</textarea></div>" + ATTACK, "שלום עולם abc !", "a\r\n\tb", "{{ 1 }} {views}", "\0\x1b[31m",
+    "é😀\u0301", "\u202ea b",
+])  # fmt: skip
 def test_a_text_stays_text(viewer, text):
     page = shown(viewer, text)
     allowed = {name for name, _ in Page(asked(viewer, "/", None)[2]).elements} | {"div", "mark", "span", "br", "section", "h2"}

@@ -1,7 +1,5 @@
 """What goes to annotation tools: entities that were not accepted, and batches in the formats that queues have."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 
@@ -59,16 +57,6 @@ def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, acc
     refuses(calib("rank", calibrated, test_file, "--not-accepted"), says("C065"))
     given = (accepting, entity_test, "--not-accepted", "--unit", "token")
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")
-
-
-LABELS = {
-    "prodigy": lambda one: {(span["start"], span["end"], span["label"]) for span in one["spans"]},
-    "label-studio": lambda one: {
-        (made["value"]["start"], made["value"]["end"], made["value"]["labels"][0]) for made in one["predictions"][0]["result"]
-    },
-    "doccano": lambda one: {tuple(label) for label in one["label"]},
-    "argilla": lambda one: {tuple(span.values()) for span in one["suggestions"]["label"]["value"]},
-}
 
 
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):

@@ -1,7 +1,3 @@
-"""The order of doubted gold, by hand."""
-
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

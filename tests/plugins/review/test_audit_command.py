@@ -1,7 +1,5 @@
 """`spacy calib audit`: planted errors are found, of every kind of label."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

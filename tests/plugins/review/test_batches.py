@@ -1,11 +1,6 @@
 """`spacy calib rank` of unlabelled texts: batches from unlabelled text, through the real command line."""
 
-from __future__ import annotations
-
 import json
-import os
-import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -137,11 +132,3 @@ def test_a_batch_of_docs_says_where_it_came_from(calibrated, tmp_path):
     select(calibrated, tmp_path / "pool.jsonl", "--to-adapt", "--output", tmp_path / "batch.spacy")
     (doc,) = docs_in(tmp_path / "batch.spacy")
     assert doc.user_data["calib_origin"] == {"line": 2, "id": 5}
-
-
-@pytest.mark.skipif(sys.platform == "darwin", reason="the file system takes no such names")
-def test_data_whose_name_is_not_utf8_goes_into_a_docbin(calibrated, test_file, tmp_path):
-    data = tmp_path / os.fsdecode(b"caf\xe9.spacy")
-    shutil.copy(test_file, data)
-    select(calibrated, data, "--to-adapt", "--n", 3, "--output", tmp_path / "batch.spacy")
-    assert len(DocBin().from_disk(tmp_path / "batch.spacy")) == 3

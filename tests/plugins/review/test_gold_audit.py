@@ -1,7 +1,5 @@
 """Gold that is probably wrong, beside Docs that the source cannot read."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What does not fit into memory is refused, in words, before the machine ends the command."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """From clicks to a promise: the sample, its answers from each tool and in the terminal, the sentence, and the check, by the real commands."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -198,9 +196,6 @@ def test_a_precision_that_cannot_be_read(given, calibrated_ner, promised):
     refuses(calib("threshold", calibrated_ner, promised[0], "--precision", given), says("C056", option="--precision"))
 
 
-# What is accepted
-
-
 @pytest.fixture(scope="module")
 def accepted(promised, texts, tmp_path_factory):
     """(the queue of 200 entities that are accepted, what was printed)."""
@@ -299,9 +294,6 @@ def test_options_that_do_not_go_together(calibrated_ner, texts, tmp_path):
     refuses(calib("rank", calibrated_ner, texts[0], "--ask", "-o", tmp_path / "a.csv"), says("C056", option="--output"))
 
 
-# In the terminal
-
-
 def ask(model, texts, path, keys, *options):
     """`rank --ask` with keys on standard input."""
     return ok(spacy_command("calib", "rank", model, texts, "--order", "random", "--ask", "-o", path, *options, input=keys))
@@ -341,27 +333,12 @@ def task(number, text="Ann", before="Here is "):
     whole = f"{before}{text} again."
     start = len(before)
     span = TaskSpan(2, 2, start, start + len(text), "PER", 0.5)
-    fixed = {
-        "tokens": [],
-        "spans": [span],
-        "unit": "entity",
-        "has_one_label": True,
-        "focus": text,
-        "sentence": 0,
-        "start": 2,
-        "end": 3,
-    }
-    scores = {
-        "score": 0.5,
-        "raw": 0.5,
-        "priority": 0.5,
-        "expected_errors": 0.5,
-        "reason": None,
-        "alternatives": {},
-        "gold": None,
-    }
-    place = {"doc": number, "words": 3, "origin": {"line": number + 1}, "rank": number + 1, "right": None}
-    return Task(text=whole, **fixed, **scores, **place, place=(start, start + len(text)))
+    scores = dict.fromkeys(("score", "raw", "priority", "expected_errors"), 0.5)
+    return Task(
+        text=whole, focus=text, tokens=[], spans=[span], unit="entity", has_one_label=True, sentence=0, start=2, end=3,
+        doc=number, words=3, origin={"line": number + 1}, rank=number + 1, place=(start, start + len(text)),
+        right=None, reason=None, gold=None, alternatives={}, **scores,
+    )  # fmt: skip
 
 
 def test_a_terminal_gets_single_keys(monkeypatch, tmp_path):

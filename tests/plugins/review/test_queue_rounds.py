@@ -1,7 +1,5 @@
 """Queue -> annotation tool -> answers -> figures, for each tool, kind of label, with a map of labels and without: those of the full gold, or a refusal."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""How units of a queue are printed."""
-
 import pytest
 
 from spacy_calib.plugins.review.queues import unit_in_text
@@ -11,16 +9,13 @@ def record(text, focus, *starts):
     return {"text": text, "focus": focus, "marks": [{"start": start, "end": start + len(focus)} for start in starts]}
 
 
-@pytest.mark.parametrize(
-    ("text", "marks", "printed"),
-    [
-        (f"{NAME} side lost.", (0,), f"[{NAME}] side lost."),
-        (f"A win\nfor {NAME} side", (10,), f"A win for [{NAME}] side"),
-        (f"{NAME} or {NAME}", (18,), f"{NAME} or [{NAME}]"),  # the second of two
-        (f"No mark: {NAME}", (), f"No mark: [{NAME}]"),
-        (f"{NAME} or {NAME}", (), f"{NAME} or {NAME}"),  # which of the two is not known
-    ],
-)
+@pytest.mark.parametrize(("text", "marks", "printed"), [
+    (f"{NAME} side lost.", (0,), f"[{NAME}] side lost."),
+    (f"A win\nfor {NAME} side", (10,), f"A win for [{NAME}] side"),
+    (f"{NAME} or {NAME}", (18,), f"{NAME} or [{NAME}]"),  # the second of two
+    (f"No mark: {NAME}", (), f"No mark: [{NAME}]"),
+    (f"{NAME} or {NAME}", (), f"{NAME} or {NAME}"),  # which of the two is not known
+])  # fmt: skip
 def test_the_unit_is_in_brackets_in_its_text(text, marks, printed):
     assert unit_in_text(record(text, NAME, *marks)) == printed
 

@@ -1,7 +1,5 @@
 """`spacy calib rank`: the table, the queues, the comparison with gold."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -98,18 +96,6 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
     assert doubts == sorted(doubts, reverse=True)
     refuses(calib("rank", calibrated, test_file, "--output", tmp_path / "q.txt"), "a file that ends in .json, .jsonl, .csv")
     assert not (tmp_path / "q.txt").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--unit", "page"], "Option --unit must be one of token, entity, sentence, document, but 'page' was given"),
-        (["--order", "luck"], "Option --order must be one of calibrated, raw, margin"),
-        (["-C", "other"], "no fitted calib pipe for the component or prefix 'other'"),
-    ],
-)
-def test_bad_options(calibrated, test_file, options, sentence):
-    refuses(calib("rank", calibrated, test_file, *options), sentence)
 
 
 def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):

@@ -1,7 +1,5 @@
 """A session of Spark, a calibrated pipeline on disk, texts, and the rows of their scores."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

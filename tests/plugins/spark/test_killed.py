@@ -1,7 +1,5 @@
 """A worker or its whole executor is killed, in processes of their own: a session for these tests alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -6,7 +6,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 import spacy_calib  # noqa: F401
-from spacy_calib.errors import CalibError
 from spacy_calib.plugins.spark.score_rows import COLUMNS, UNITS, score_rows, score_schema
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, revive, run_upstream
@@ -33,19 +32,6 @@ def test_tokens_are_what_the_attributes_say(docs):
     assert [(row["score"], row["raw"]) for row in held] == [(token._.calib_score, token._.calib_raw) for token in tokens]
     assert {row["attr"] for row in held} == {"calib"}
     assert all(row["flag"] is None for row in held)
-
-
-def test_a_token_whose_label_has_no_score_and_a_merged_one_have_null(docs):
-    docs[0][0].tag_ = "other"
-    with docs[1].retokenize() as retokenizer:
-        retokenizer.merge(docs[1][0:2])
-    held = rows(score_rows(docs[:2], "calib", "token"))
-    assert (held[0]["label"], held[0]["score"], held[0]["raw"]) == ("other", None, None)
-    merged = held[len(docs[0])]
-    assert merged["text"] == docs[1][0].text
-    assert merged["score"] is None
-    tokens = [token for doc in docs[:2] for token in doc]
-    assert [row["score"] for row in held] == [token._.calib_score for token in tokens]
 
 
 def test_ids_are_given_or_numbers(docs):
@@ -86,11 +72,6 @@ def test_rows_fit_the_schema(docs, unit):
     columns = score_rows(docs, "calib", unit)
     assert list(columns) == score_schema(unit).names == list(COLUMNS[unit])
     assert pa.table(columns, schema=score_schema(unit)).to_pydict() == columns
-
-
-def test_another_unit_is_refused(docs):
-    with pytest.raises(CalibError, match="unit must be one of token, entity, sentence, document, but 'word' was given"):
-        score_rows(docs, "calib", "word")
 
 
 # Whatever became of the Docs: what stands in the rows is what the attributes say.

@@ -1,7 +1,5 @@
 """On two workers of one Java. One file: one session serves all tests. In test_killed.py executors are separate processes."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 from pathlib import Path
@@ -126,16 +124,13 @@ def test_what_cannot_be_scored_is_said_before_spark_begins(calibrated, trained_b
     refuses("C446", "no scores of the unit 'entity', only of tokens", lambda: TextScorer(calibrated, unit="entity"))
 
 
-@pytest.mark.parametrize(
-    ("columns", "code", "match"),
-    [
-        ({"body": ["a"], "id": ["a"]}, "C452", "no column 'text'; it has: body, id"),
-        ({"text": ["a"]}, "C452", "no column 'id'; it has: text"),
-        ({"text": [1], "id": ["a"]}, "C453", "'text' must be of the type string, but it is int64"),
-        # Spark gives whole numbers of which one is null as fractions: ids above 2 ** 53 would be those of other texts.
-        ({"text": ["a", "b"], "id": [2**53 + 1, None]}, "C453", "'id' must be of the type string, but it is float64"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "code", "match"), [
+    ({"body": ["a"], "id": ["a"]}, "C452", "no column 'text'; it has: body, id"),
+    ({"text": ["a"]}, "C452", "no column 'id'; it has: text"),
+    ({"text": [1], "id": ["a"]}, "C453", "'text' must be of the type string, but it is int64"),
+    # Spark gives whole numbers of which one is null as fractions: ids above 2 ** 53 would be those of other texts.
+    ({"text": ["a", "b"], "id": [2**53 + 1, None]}, "C453", "'id' must be of the type string, but it is float64"),
+])  # fmt: skip
 def test_columns_that_cannot_be_read(calibrated, columns, code, match):
     refuses(code, match, lambda: list(TextScorer(calibrated)([pd.DataFrame(columns)])))
 

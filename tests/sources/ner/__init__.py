@@ -1,7 +1,5 @@
 """Recognizers with random weights, a trained one, and random Docs that hold presets, sentence starts and white space."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The rules over arrays say what spaCy's transition system says, state by state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

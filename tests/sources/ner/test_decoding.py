@@ -1,7 +1,5 @@
 """The batched decoder finds what spaCy's finds, token by token, and its probabilities are those of spaCy's step model."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import os
@@ -235,12 +233,9 @@ def decode_with(ner: Any, docs: list[Doc], ignore_entities: bool = False) -> Gre
         np.concatenate([one.entities.path for one in readings]),
     )
     return GreedyDecoding(
-        read_actions(ner.moves),
-        np.concatenate([one.openings for one in readings]),
-        entities,
-        np.concatenate([one.opener + start for one, start in pairs]),
-        np.concatenate([one.closing for one in readings]),
-    )
+        read_actions(ner.moves), np.concatenate([one.openings for one in readings]), entities,
+        np.concatenate([one.opener + start for one, start in pairs]), np.concatenate([one.closing for one in readings]),
+    )  # fmt: skip
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """What a recognizer said about one Doc: marginals by hand, and of real recognizers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -43,13 +41,9 @@ def greedy() -> GreedyReading:
         ]
     )
     return GreedyReading(
-        ("X", "Y"),
-        entities((1, 4, 1, 0.5 * 0.75 * 0.6), (4, 5, 0, 0.6)),
-        preset(6),
-        openings,
-        np.array([0, 1, 1, 1, 4, 5]),
+        ("X", "Y"), entities((1, 4, 1, 0.5 * 0.75 * 0.6), (4, 5, 0, 0.6)), preset(6), openings, np.array([0, 1, 1, 1, 4, 5]),
         np.array([NAN, NAN, 0.25, 0.6, NAN, NAN]),
-    )
+    )  # fmt: skip
 
 
 def test_labels():

@@ -1,7 +1,5 @@
 """calib_ner and calib_beam_ner are spaCy's recognizers in all but what they remember."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle

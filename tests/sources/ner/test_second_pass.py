@@ -1,7 +1,5 @@
 """Decoding with the model of spaCy's own recognizer, beside what it did, without touching the Docs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,9 +1,6 @@
 """The source over entity recognizers: inline and in a second pass, greedy and with a beam, and what a calib pipe makes of it."""
 
-from __future__ import annotations
-
 import warnings
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +9,6 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.find import ComponentIdentity
 from spacy_calib.sources.ner.readings import biluo_labels, type_labels
 from spacy_calib.sources.ner.source import NerSource, kept_readings
 from tests.sources.ner import (
@@ -125,18 +121,11 @@ def test_frequency_labels_and_o_alone():
     assert [biluo.frequency_label(label) for label in ("O", "B-C-D", "U-X")] == ["O", "C-D", "X"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"granularity": "bio"}, "granularity"),
-        ({"beam_width": 0}, "beam_width"),
-        ({"beam_width": True}, "beam_width"),
-        ({"beam_width": 2.5}, "beam_width"),
-        ({"beam_density": 1.0}, "beam_density"),
-        ({"beam_density": -0.1}, "beam_density"),
-        ({"beam_density": float("nan")}, "beam_density"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "name"), [
+    ({"granularity": "bio"}, "granularity"), ({"beam_width": 0}, "beam_width"), ({"beam_width": True}, "beam_width"),
+    ({"beam_width": 2.5}, "beam_width"), ({"beam_density": 1.0}, "beam_density"), ({"beam_density": -0.1}, "beam_density"),
+    ({"beam_density": float("nan")}, "beam_density"),
+])  # fmt: skip
 def test_bad_settings(settings, name):
     with pytest.raises(CalibError, match=f"C001.*{name} must be"):
         NerSource(**settings)
@@ -259,23 +248,6 @@ def test_label_met_while_running(granularity):
         assert {label: p for label, p in given[2].items() if "NEW" not in label} == pytest.approx(before[2])
 
 
-def test_new_labels_use_the_pooled_map():
-    nlp, calib = fitted_recognizer()
-    ner = nlp.get_pipe("ner")
-    assert ner.add_label("NEW") == 1
-    ner.model.attrs["unseen_classes"].clear()  # as after loading it again
-    names = [ner.moves.get_class_name(number) for number in range(ner.moves.n_moves)]
-    ner.model.get_ref("upper").get_param("b")[names.index("U-NEW")] = 50.0
-    with pytest.warns(UserWarning, match="CW03"):
-        doc = nlp("she saw Rome")
-    assert [ent.label_ for ent in doc.ents] == ["NEW"] * 3
-    column = np.array([len(calib.labels)])
-    for token in doc:
-        assert token._.calib_raw > 0.99
-        assert token._.calib_score == calib.tokens.maps.pooled_.predict(np.array([token._.calib_raw]))[0]
-        assert token._.calib_score == calib.tokens.maps.predict(np.array([token._.calib_raw]), column)[0]
-
-
 def test_readings_made_before_a_label_came():
     """A batch is recognized before another teaches the label: its readings lack the column."""
     nlp, calib = fitted_recognizer()
@@ -288,14 +260,6 @@ def test_readings_made_before_a_label_came():
     later = biluo.read(nlp.get_pipe("ner"), [first]).probabilities
     assert later.shape == (5, len(biluo.labels(nlp.get_pipe("ner"))))
     assert (later[:, -4:] == 0).all()
-
-
-def test_labels_reordered_after_the_fit():
-    nlp, calib = fitted_recognizer()
-    labels = ("O", "LOC", "PER") if calib.labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
-    calib.learned = replace(calib.learned, component=ComponentIdentity(calib.learned.component.kind, labels))
-    with pytest.raises(CalibError, match="C020.*'ner'.*order"):
-        nlp(WORDS)
 
 
 @pytest.mark.parametrize("factory", ["ner", "calib_ner"])

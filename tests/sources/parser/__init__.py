@@ -1,7 +1,5 @@
 """Parsers with random weights, and a trained one, over a made-up language in which some attachments cannot be known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """calib_parser is spaCy's parser in all but what it remembers."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

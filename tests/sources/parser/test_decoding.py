@@ -1,7 +1,5 @@
 """Decoding in the open gives spaCy's arcs, and the probabilities of a slow second implementation over spaCy's own validity rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the source says of arcs and sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,5 +1,3 @@
-"""Scored corpora with gold."""
-
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +14,6 @@ DOCS = [
     [[("Ann", "N", {"N": 0.95}), ("can", "V", {"V": 0.3, "N": 0.7}), ("fish", "V", {"V": 0.7, "N": 0.3})]],
 ]
 SPANS = [(1, 0, 1, "PER", 0.8), (0, 1, 3, "ORG", 0.4)]
-# Other labels come first here than in DOCS.
-MORE = [
-    [[("Ann", "N", {"N": 0.95}), ("can", "V", {"V": 0.3, "N": 0.7}), ("fish", "V", {"V": 0.7, "N": 0.3})]],
-    [[("So", "X", {"X": 0.4, "D": 0.2})]],
-]
 # 1 right, 0 wrong, -1 not known, of the eight tokens.
 RIGHT = [1, 0, 1, -1, -1, 1, 0, 1]
 

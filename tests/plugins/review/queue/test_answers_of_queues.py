@@ -1,7 +1,5 @@
 """What people answer to a queue, in the form of each tool, is read as gold, and becomes gold Docs."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Order, ties, duplicates, diversity and budget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -50,25 +48,22 @@ def digests(texts):
 ROUNDS = {"scores": [9, 8, 7, 3, 6, 1], "docs": [0, 0, 0, 1, 2, 2]}
 
 
-@pytest.mark.parametrize(
-    ("units", "order"),
-    [
-        (
-            {"scores": [0.5, 0.9, 0.5, 0.5, 0.1], "words": [4, 9, 2, 2, 1]},
-            [1, 2, 3, 0, 4],
-        ),  # of equal ones the shorter, then the first
-        ({"scores": [1, 2, 3, 4], "n": 2}, [3, 2]),
-        ({"scores": [1, 2, 3, 2], "keys": "abab"}, [2, 1]),  # one text once
-        ({"scores": [1, 2, 3], "keys": "abc", "excluded": {"b", "z"}}, [2, 0]),
-        ({**ROUNDS, "per_doc": 2}, [0, 4, 3, 1, 5]),
-        ({**ROUNDS, "per_doc": 1}, [0, 4, 3]),
-        ({**ROUNDS, "per_doc": 9}, [0, 4, 3, 1, 5, 2]),
-        (
-            {"scores": [9, 8, 7], "docs": [0, 1, 1], "keys": "aab", "per_doc": 1},
-            [0, 2],
-        ),  # asked again for a text of another Doc
-    ],
-)
+@pytest.mark.parametrize(("units", "order"), [
+    (
+        {"scores": [0.5, 0.9, 0.5, 0.5, 0.1], "words": [4, 9, 2, 2, 1]},
+        [1, 2, 3, 0, 4],
+    ),  # of equal ones the shorter, then the first
+    ({"scores": [1, 2, 3, 4], "n": 2}, [3, 2]),
+    ({"scores": [1, 2, 3, 2], "keys": "abab"}, [2, 1]),  # one text once
+    ({"scores": [1, 2, 3], "keys": "abc", "excluded": {"b", "z"}}, [2, 0]),
+    ({**ROUNDS, "per_doc": 2}, [0, 4, 3, 1, 5]),
+    ({**ROUNDS, "per_doc": 1}, [0, 4, 3]),
+    ({**ROUNDS, "per_doc": 9}, [0, 4, 3, 1, 5, 2]),
+    (
+        {"scores": [9, 8, 7], "docs": [0, 1, 1], "keys": "aab", "per_doc": 1},
+        [0, 2],
+    ),  # asked again for a text of another Doc
+])  # fmt: skip
 def test_which_units_are_chosen_in_which_order(units, order):
     assert chosen(**units) == order
 
@@ -189,9 +184,6 @@ def test_entities_that_reach_their_cut_off_are_left_out():
     queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], accepted=False))
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3
-
-
-# Samples of entities
 
 
 def test_every_entity_has_the_same_chance():

@@ -1,7 +1,3 @@
-"""Doubts, priorities and rare tags, worked by hand."""
-
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +8,6 @@ from spacy_calib.plugins.review.queue.orders import (
     unit_doubts,
 )  # fmt: skip
 from spacy_calib.plugins.review.queue.units import units_of
-from spacy_calib.types import Groups
 from tests.made import corpus_of
 
 # One sentence; the raw score is the square of the calibrated one. The last token carries nothing.
@@ -22,11 +17,7 @@ CORPUS = corpus_of([[WORDS]])
 
 @pytest.mark.parametrize(
     ("by", "wanted"),
-    [
-        ("calibrated", [0.3, 0.6, 0.1]),
-        ("raw", [1 - 0.49, 1 - 0.16, 1 - 0.81]),
-        ("margin", [0.2 - 0.7, 0.6 - 0.4, 0 - 0.9]),
-    ],
+    [("calibrated", [0.3, 0.6, 0.1]), ("raw", [1 - 0.49, 1 - 0.16, 1 - 0.81]), ("margin", [0.2 - 0.7, 0.6 - 0.4, 0 - 0.9])],
 )
 def test_by_hand(by, wanted):
     found = doubts(CORPUS, by)
@@ -49,4 +40,3 @@ def test_unknown_signals_orders_and_kinds_are_refused():
 
 
 LABELS = ("O", "A", "B", "C", "D", "new")
-GROUPS = Groups(("O", "1", "2"), np.array([0, 1, 2, 2, 2]), np.array([900, 80, 15, 5, 0]), n_singletons=1)

@@ -1,5 +1,3 @@
-"""Units as tasks: text, marks, reasons."""
-
 import numpy as np
 import pytest
 

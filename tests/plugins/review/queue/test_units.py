@@ -1,5 +1,3 @@
-"""Tokens, entities, sentences and documents as units, and their keys."""
-
 import numpy as np
 import pytest
 
