@@ -198,7 +198,7 @@ def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
-    """Return the line about shrinkage of scores towards a straight line in log-odds; {} if there is none."""
+    """Return {"Shrunk": how far the context moves scores towards Platt-scaled raw scores, in log-odds}; {} if it does not."""
     from ..calibration.conventions import Shrinkage
 
     shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage
