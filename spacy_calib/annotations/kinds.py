@@ -24,9 +24,9 @@ class Kind:
     spans are then sentences, and commands show tokens by default. overlapping: A unit may have several gold labels. any_label:
     Only the head is compared; the label may differ. has_types: Labels are types of spans, "O" outside. has_prefixes: Labels are
     BILUO tags. first_unit: The first unit of a Doc that may have a label. no_label_names: What gold has in place of a label for
-    units without one. label_words, span_words: Names of a label and of a span, with plurals. span_event: When a span is right,
-    as text for users; if set, the Annotation defines `evaluate_spans`; "" if the pipe's `event` decides. accuracy_name: Name of
-    the share right. rejected_key: Key of the span group with rejected labels.
+    units without one. label_words, span_words: Names of a label and of a span, with plurals. span_event: When a span is right.
+    Text for users; if set, the Annotation defines `evaluate_spans`, if "", a setting of the pipe decides. accuracy_name: Name
+    of the share right. rejected_key: Key of the span group with rejected labels.
     """
 
     of_documents: bool = False
@@ -55,8 +55,7 @@ class Kind:
 ATTRIBUTE = Kind()  # tags of a tagger
 SENT = Kind(first_unit=1)  # sentence starts of a senter; the first token always is one
 ENTITIES = Kind(of_entities=True, has_types=True, rejected_key=REJECTED)  # entities of an ner
-# Span groups of a spancat.
-SPANS = Kind(overlapping=True, has_types=True, rejected_key=REJECTED)
+SPANS = Kind(overlapping=True, has_types=True, rejected_key=REJECTED)  # span groups of a spancat
 # Identities of entities, of an entity_linker.
 LINKS = Kind(of_links=True, span_event="link", accuracy_name="share of right links", rejected_key=REJECTED_LINKS)
 ARCS = Kind(  # head and label of each token, of a parser
@@ -65,12 +64,9 @@ ARCS = Kind(  # head and label of each token, of a parser
     span_event="all heads and labels right",
     accuracy_name="LAS with punctuation",
 )
-# Exclusive categories of a textcat.
-CATEGORIES = Kind(of_documents=True, label_words=("category", "categories"), rejected_key=REJECTED_CATS)
+CATEGORIES = Kind(of_documents=True, label_words=("category", "categories"), rejected_key=REJECTED_CATS)  # of a textcat
 # Variants
 BILUO = replace(ENTITIES, has_prefixes=True)  # BILUO tags of an ner
 FOUND_SPANS = replace(SPANS, overlapping=False, has_types=False)  # tokens in spans of a span_finder
-# Heads alone, of a parser.
-HEADS = replace(ARCS, any_label=True, span_event="all heads right", accuracy_name="UAS with punctuation")
-# Categories of a textcat_multilabel.
-MULTI_CATEGORIES = replace(CATEGORIES, overlapping=True, no_label_names=("(none)",))
+HEADS = replace(ARCS, any_label=True, span_event="all heads right", accuracy_name="UAS with punctuation")  # of a parser
+MULTI_CATEGORIES = replace(CATEGORIES, overlapping=True, no_label_names=("(none)",))  # of a textcat_multilabel

@@ -279,10 +279,7 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return the probability, after the context, that each of n tokens is inside a span with a label, (n,).
-
-        It is the sum over the token labels of that span label; 1 if it has none, or the token no score. labels: Of the spans.
-        """
+        """Return for n tokens the sum of adjusted scores of the token labels that match a span label, (n,); 1 without any."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
