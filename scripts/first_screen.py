@@ -63,7 +63,7 @@ def spread(values: Sequence[float], signed: str = "") -> str:
 
 def score_table(scored: Mapping[str, ScoredEntities]) -> str:
     """Return a Markdown table: of each range of scores the share of entities in it and of right ones among these, means of the sources."""
-    lines = ["| scored | raw: share of entities | of these right | pretrained: share of entities | of these right |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    lines = ["| score | raw: entities scored so | of them right | pretrained: entities scored so | of them right |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     for number, name in enumerate(ROWS):
         cells = []
         for kind in ("raw", "pretrained"):
@@ -80,7 +80,7 @@ def score_table(scored: Mapping[str, ScoredEntities]) -> str:
 def cutoff_lines(scored: Mapping[str, ScoredEntities]) -> str:
     """Return what the default cut-off accepts, and how far mean scores are off: mean, lowest and highest source."""
     cutoff = read_card(CARD)["cutoffs"]["cutoff"]
-    lines = []
+    lines = [f"right: {spread([source.right.mean() for source in scored.values()])}"]
     for kind in ("raw", "pretrained"):
         bias = spread([(getattr(source, kind) - source.right).mean() for source in scored.values()], "+")
         accepted = {name: source.right[getattr(source, kind) >= cutoff] for name, source in scored.items()}

@@ -55,7 +55,7 @@ SLOW = (
     "tests/plugins/report/test_page.py", "tests/plugins/pretrained/test_applying.py",
     "tests/plugins/pretrained/test_universal.py", "tests/plugins/pretrained/test_parts_of_speech.py",
     "tests/pipe/test_state.py::test_damage_with", "tests/doc/test_attributes.py::test_random_chains",
-    "tests/doc/test_span_attributes.py::test_random_chains", "tests/test_imports.py::test_numerical_rooms",
+    "tests/doc/test_span_attributes.py::test_random_chains", "tests/test_imports.py::test_numerical_rooms_run",
     "tests/sources/ner/test_recognizer.py::test_same_weights", "tests/sources/test_transformer.py",
     "tests/calibration/test_thresholds.py::test_true_precision", "tests/plugins/pretrained/test_name_terms.py::test_newcomers",
 )  # fmt: skip

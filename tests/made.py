@@ -22,8 +22,6 @@ from spacy_calib.pipe.component import Calibrator
 from spacy_calib.types import Groups, Marginals, Pairs
 from tests.conftest import examples_for, made_once, run_other_pipes
 
-# Tokens with known truth: a probability for every tag, and a gold tag sampled from a distribution that we know
-
 N_TAGS = 8
 TOKEN_LABELS = [f"T{i}" for i in range(N_TAGS)]
 # Of every 8 tags the frequent one is alone, and the last group holds five.
@@ -94,8 +92,6 @@ def fit_data(
     return FitData(pairs, tokens.gold, pairs.rows // per_document, N_TAGS, threshold)
 
 
-# Scores of an overconfident tagger, as arrays
-
 SCORED_TAGS = ["ADJ", "ADV", "NOUN", "VERB", "X"]
 
 
@@ -122,8 +118,6 @@ def judged_pairs(scores: Any, hits: Any, documents: Any, raw: Any = 0.5) -> Judg
     return JudgedPairs(pairs, np.array(scores, dtype=float), np.array(documents))
 
 
-# Docs whose tags have given scores, and a pipe that reads these
-
 GIVEN_LABELS = ("A", "B", "C", "D")
 _BLANK = spacy.blank("xx")
 _SOURCE = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": list(GIVEN_LABELS), "key": "probs", "subprobabilities": True}
@@ -146,8 +140,6 @@ def with_gold_tags(doc: Doc, tags: Sequence[int] | NDArray[np.intp]) -> Example:
     """The Doc beside gold of these tags."""
     return Example(doc, Doc(_BLANK.vocab, words=[token.text for token in doc], tags=[GIVEN_LABELS[tag] for tag in tags]))
 
-
-# Scored corpora written by hand
 
 # A token: (word, label, {tag: calibrated score}); the label "" is none, and the raw score is the square of the calibrated one.
 HandToken = tuple[str, str, dict[str, float]]
@@ -221,8 +213,6 @@ SMALL_CORPUS = [
     [[*hand_tokens(0.6, 0.6), ("\n", "A", {"A": 0.1}), ("x", "", {"B": 0.5})], [(" ", "A", {"A": 0.2})]],
 ]
 
-
-# Texts with categories, and categorizers trained on them for a moment
 
 # Before spaCy 3.7.5 the table of a bag of words has 262,144 rows.
 SMALL_TABLE = registry.has("architectures", "spacy.TextCatBOW.v3")
@@ -303,9 +293,6 @@ def categorized(nlp: Language, docs: list[Doc]) -> list[Example]:
         for example in examples:
             example.predicted = nlp(example.predicted)
     return examples
-
-
-# Sentences for a tagger, a recognizer
 
 
 def examples_before_calib(nlp: Language, n: int, seed: int) -> list[Example]:

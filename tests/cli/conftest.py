@@ -23,9 +23,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
 
-from spacy_calib.cli import (
-    load_command,  # (the import adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
-)
+from spacy_calib.cli import load_command  # adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
 

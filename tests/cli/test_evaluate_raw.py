@@ -153,9 +153,6 @@ def test_a_threshold_that_no_score_reaches(changed_model, test_file):
     refuses(calib("evaluate", path, test_file), says("C005", n_pairs="0", threshold="0.9999"))
 
 
-# Tokens that align with no single one of the gold
-
-
 @pytest.fixture(scope="module")
 def merged(test_file, tmp_path_factory):
     """The gold with the first two words of every tenth sentence as three tokens in a row of which the tokenizer of "xx" makes two."""

@@ -79,8 +79,6 @@ def _make_text(template: str, rng: random.Random) -> Text:
     return Text(text, tuple(names))
 
 
-# How many are right, found by hand
-
 ARTICLE = re.compile(r"(?:the|a|an) ", re.IGNORECASE)
 
 

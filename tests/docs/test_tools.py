@@ -168,9 +168,6 @@ def test_langextract(adapter):
     assert first == pytest.approx({"person": 0.509091, "place": 0.799235}, abs=1e-6)
 
 
-# Spans of tools: each component over the recorded form, which tests/doc/test_found.py holds
-
-
 def run_tool(names: dict[str, Any], **settings: Any) -> Doc:
     return names["make_names"](spacy.blank("en"), "names", **settings)(spacy.blank("en")(TEXT))
 

@@ -198,8 +198,6 @@ def test_more_than_one_bad_record_in_twenty_are_refused_and_the_first_three_name
         assert len(read_answers(tmp_path / "a.jsonl")) == 76
 
 
-# Offsets of tools that do not say how they count
-
 LINES = ["Minutes\r\nAnna Kovac met Acme Corp\r\nin Paris.", "\U0001f600 Bob Lee\r\nleft \U0001f680 Rome, Italy."]
 NAMES = [["Anna Kovac", "Acme Corp", "Paris"], ["Bob Lee", "Rome", "Italy"]]
 COUNTS = {

@@ -54,8 +54,6 @@ def test_the_suggested_map_leaves_shared_labels_alone_and_names_those_that_stand
     assert unknown.share == 105 / 605
 
 
-# Maps that a message suggests can be given back as they are printed
-
 PENN = {",": "Comma", "''": "Quote", "``": "Quote", "$": "$"}
 
 

@@ -29,9 +29,6 @@ MATRIX = {"@calib_scalings": "spacy-calib.MatrixScaling.v1", "ridge": 100.0}
 EVERYTHING = {"scaling": VECTOR, "normalize": "other"}
 
 
-# Pipelines over probabilities that are made up, with the truth known
-
-
 def docs_of(nlp: Language, tokens: SampledTokens) -> list[Doc]:
     """Docs of TOKENS_PER_DOCUMENT tokens that carry their likeliest tag; the probabilities stand in doc.tensor."""
     docs = []

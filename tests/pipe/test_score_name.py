@@ -1,7 +1,5 @@
 """The setting score_name: calibrated scores under the names that other tools read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

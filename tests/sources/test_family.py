@@ -46,14 +46,11 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),
     ("spacy-calib.TokenScores.v1", {"score": "probs", "labels": LABELS}, ""),
     ("spacy-calib.TokenScores.v1", {"score": "probs", "labels": LABELS, "layer": "ent_type"}, ""),
-    ("spacy-calib.DocScores.v1", {}, "textcat"),
-    ("spacy-calib.DocScores.v1", {"exclusive": False}, "textcat_multilabel"),
-    ("spacy-calib.DocScores.v1", {"score": "probs", "labels": LABELS}, ""),
-    ("spacy-calib.SpanScores.v1", OF_GROUP, "spancat"),
+    ("spacy-calib.DocScores.v1", {}, "textcat"), ("spacy-calib.DocScores.v1", {"exclusive": False}, "textcat_multilabel"),
+    ("spacy-calib.DocScores.v1", {"score": "probs", "labels": LABELS}, ""), ("spacy-calib.SpanScores.v1", OF_GROUP, "spancat"),
     ("spacy-calib.SpanScores.v1", {**OF_GROUP, "outside": True}, "spancat"),
-    ("spacy-calib.SpanScores.v1", {**OF_GROUP, "labels": LABELS}, ""),
-    *(row.case for row in rows_of_plugins("sources")),
-]
+    ("spacy-calib.SpanScores.v1", {**OF_GROUP, "labels": LABELS}, ""), *(row.case for row in rows_of_plugins("sources")),
+]  # fmt: skip
 
 
 def name_of(case) -> str:

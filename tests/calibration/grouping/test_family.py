@@ -15,11 +15,9 @@ COUNTS = {"O": 60, "B-PER": 12, "I-PER": 9, "B-LOC": 12, "I-LOC": 2, "NN": 30, "
 
 # (registered name, settings)
 CASES: list[tuple[str, dict[str, Any]]] = [
-    ("spacy-calib.TFG.v1", {}),
-    ("spacy-calib.TFG.v1", {"n_groups": 3}),
-    ("spacy-calib.SCW.v1", {}),
+    ("spacy-calib.TFG.v1", {}), ("spacy-calib.TFG.v1", {"n_groups": 3}), ("spacy-calib.SCW.v1", {}),
     ("spacy-calib.OneVsRest.v1", {}),
-]
+]  # fmt: skip
 every_case = pytest.mark.parametrize(
     "case", [pytest.param(case, id=f"{case[0]}-{len(case[1])}-{i}") for i, case in enumerate(CASES)]
 )

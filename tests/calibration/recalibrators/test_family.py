@@ -19,21 +19,14 @@ PLATT = {"@calib_recalibrators": "spacy-calib.Platt.v1"}
 
 # (registered name, settings)
 CASES = [
-    ("spacy-calib.Identity.v1", {}),
-    ("spacy-calib.Histogram.v1", {}),
-    ("spacy-calib.Histogram.v1", {"n_bins": 3}),
-    ("spacy-calib.Histogram.v1", {"bin_size": 4}),
-    ("spacy-calib.Isotonic.v1", {}),
-    ("spacy-calib.ScalingBinning.v1", {}),
-    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3}),
-    ("spacy-calib.ScalingBinning.v1", {"bin_size": 4}),
+    ("spacy-calib.Identity.v1", {}), ("spacy-calib.Histogram.v1", {}), ("spacy-calib.Histogram.v1", {"n_bins": 3}),
+    ("spacy-calib.Histogram.v1", {"bin_size": 4}), ("spacy-calib.Isotonic.v1", {}), ("spacy-calib.ScalingBinning.v1", {}),
+    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3}), ("spacy-calib.ScalingBinning.v1", {"bin_size": 4}),
     ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": IDENTITY}),
-    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": HISTOGRAM}),
-    ("spacy-calib.Temperature.v1", {}),
-    ("spacy-calib.Platt.v1", {}),
-    ("spacy-calib.Beta.v1", {}),
+    ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": HISTOGRAM}), ("spacy-calib.Temperature.v1", {}),
+    ("spacy-calib.Platt.v1", {}), ("spacy-calib.Beta.v1", {}),
     ("spacy-calib.ScalingBinning.v1", {"n_bins": 3, "scaling": PLATT}),
-]
+]  # fmt: skip
 
 
 def name_of(case) -> str:

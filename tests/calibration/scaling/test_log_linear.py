@@ -30,9 +30,6 @@ LOSS = 2e-3
 SCORE = 5e-4
 
 
-# The documented model, written densely: tokens by tags, and the rest as the last column.
-
-
 class Dense(NamedTuple):
     """Tokens by outcomes: log-probabilities (-inf without an entry), inputs of the tags, the gold outcome."""
 
@@ -126,9 +123,6 @@ def dense_minimum(dense: Dense, n_tags: int, kind: type[Scaling], ridge: float, 
         loss, np.full(n_values(n_tags, kind), 0.1), jac=True, method="BFGS", options={"maxiter": 2000, "gtol": 1e-6}
     )
     return found.x
-
-
-# Data of which the truth is known
 
 
 def no_distortion(n_tags: int) -> Weights:

@@ -72,8 +72,6 @@ def test_a_doc_without_words_is_not_asked_about():
     assert (nlp.get_pipe("names").n_asked, len(doc.spans)) == (0, 0)
 
 
-# Answers that are none, or not whole
-
 PARIS = json.dumps([{"text": "Paris", "type": "place"}])
 ANSWERS = {
     "good": (PARIS, "stop"), "fenced": (f"Sure:\n```json\n{PARIS}\n```", "stop"), "cut": (PARIS[:14], "length"),

@@ -213,8 +213,6 @@ def test_other_things_where_lists_belong_are_a_sentence(given):
         Answer.from_response(given)
 
 
-# What real tools returned, see tests/recorded
-
 FORMS = ["openai-chat", "openai-completion", "llama-completion", "xllamacpp-chat"]
 
 
