@@ -71,6 +71,7 @@ def whole(minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
     """Accept an integer from the minimum to the maximum."""
 
     def form(value: Any, where: str) -> int:
+        """Return the value as an int. where (str): Its path, for the error. RAISES InvalidState: it is not accepted."""
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not minimum <= value <= maximum:
             raise InvalidState(where, f"a whole number from {minimum} to {maximum}")
         return int(value)

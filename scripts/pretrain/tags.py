@@ -109,4 +109,6 @@ class TagStudy:
     def gold_counts(self) -> Counter[str]:
         """Gold frequency of each label in what is fitted on."""
         source, pipe = self.blank().source, self.nlp.get_pipe(self.component)
-        return sum((source.count(pipe, (eg.reference for eg in examples)) for examples in self.sampled.values()), Counter())
+        return sum(
+            (source.count_gold(pipe, (eg.reference for eg in examples)) for examples in self.sampled.values()), Counter()
+        )

@@ -145,7 +145,7 @@ class Head:
 
     def counts(self, golds: Iterator[Any]) -> tuple[int, ...]:
         """Gold frequency of each label."""
-        found = Counter(self.source.count(self.pipe, golds))
+        found = Counter(self.source.count_gold(self.pipe, golds))
         return tuple(found[label] for label in self.labels)
 
 

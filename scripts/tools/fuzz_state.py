@@ -33,7 +33,7 @@ import srsly
 from spacy.language import Language
 
 from spacy_calib import CalibError
-from spacy_calib.cli.info_command import describe, show
+from spacy_calib.cli.info_command import describe, show_info
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
 
@@ -259,7 +259,7 @@ class Fuzzer:
         facts = describe(self.pipe) if self.pipe.fitted else {}
         if facts:
             with contextlib.redirect_stdout(io.StringIO()):
-                show(self.pipe, facts, True)
+                show_info(self.pipe, facts, True)
         return json.dumps(facts, allow_nan=False)
 
 

@@ -157,7 +157,7 @@ class Annotation(ABC):
         """Count the span labels in gold."""
         return Counter(span.label_ for doc in docs for span in self.spans_on(doc))
 
-    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
         """Count the labels in gold, without units that have none."""
         counts: Counter[int] = Counter()
         strings = None

@@ -112,7 +112,7 @@ class CatsAnnotation(DocumentAnnotation):
     def foreign_labels(self, docs: Iterable[Doc]) -> list[str]:
         return sorted({name for doc in docs for name in doc.cats} - set(self.labels)) if self.labels else []
 
-    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
         """Count the categories in gold, with exclusive ones that the component does not know."""
         if self.kind.overlapping:
             return Counter(label for doc in docs for label in _positive(self.values(doc)))
@@ -192,7 +192,7 @@ class MappedAnnotation(Annotation):
         self._gold = inner.in_scheme(self.counterpart)
         for name in ("n_units", "unit_positions", "spans_on", "known_tokens"):
             setattr(self, name, getattr(inner, name))
-        for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count"):
+        for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):
             setattr(self, name, getattr(self._gold, name))
         self._spans = {
             get_string_id(label): get_string_id(gold_label) if gold_label else 0 for label, gold_label in self.table.items()

@@ -163,7 +163,9 @@ def span_confusions(
     return Counter(labels)
 
 
-def likely_names(labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]) -> dict[str, str]:
+def propose_gold_labels(
+    labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]
+) -> dict[str, str]:
     """Propose a gold label for labels of a component: a common name of the label, else one that several of its spans have.
 
     confusions (Mapping): (predicted label, gold label) -> number of spans. RETURNS (dict): Label -> unknown gold label.

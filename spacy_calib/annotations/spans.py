@@ -111,7 +111,7 @@ class BiluoAnnotation(_EntityTokenAnnotation):
             hashes[tokens] = map_unique(kinds[tokens], partial(hash_of_tag, letter))
         return hashes
 
-    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
         counts = Counter(self.label(token) for doc in docs for token in doc)
         counts.pop("", None)
         return counts

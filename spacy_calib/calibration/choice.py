@@ -157,7 +157,7 @@ def make_plan(
     plan, context = _with_context(plan, data, learn_context, learning)
     pairs = plan.pairs_of(data)
     loss, context_loss = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
-    return plan.in_context(data) if not context.why and (context.is_required or context_loss <= loss) else plan
+    return plan.with_context_scores(data) if not context.why and (context.is_required or context_loss <= loss) else plan
 
 
 def _with_scaling(
@@ -206,7 +206,7 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
         return
     for base, part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
         plan, context = _with_context(base, data, learn_context, part)
-        plan = plan if context.why else plan.in_context(data)
+        plan = plan if context.why else plan.with_context_scores(data)
         why = context.why or (_FEW_DOCUMENTS if inputs.few_documents and not context.is_required else "")
         name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
         losses = log_losses(context.held_out, data.kept_pairs.hits)

@@ -67,8 +67,8 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
     return sorted(conventions, key=lambda convention: -len(convention.rows))
 
 
-def fit_line(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
-    """Fit Platt scaling to raw scores without the tokens on which conventions differ; return (slope, constant)."""
+def fit_platt_on_agreeing_tokens(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
+    """Fit Platt scaling to raw scores, without the tokens on which conventions differ; return its (slope, constant)."""
     rows = np.concatenate([np.zeros(0, dtype=np.intp), *(convention.rows for convention in conventions)])
     agreeing_pairs = pairs.take(np.flatnonzero(~np.isin(pairs.rows, rows)))
     line = Platt()

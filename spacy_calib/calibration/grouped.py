@@ -177,7 +177,7 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from a state that the form GROUPED has checked.
+        """Rebuild from saved state whose structure was already checked (by GROUPED).
 
         load (Callable): Rebuilds one recalibrator from its state by its registered name.
         RAISES InvalidState: a map is not fitted, or the offsets are fitted to other tags and groups.

@@ -30,7 +30,7 @@ class GoldEntities:
 
 
 class DocumentCounts(NamedTuple):
-    """Counts by document. units, hits (Ints): Number of units (tokens, entities), and of those that are hit."""
+    """Counts by document. units (Ints): Tokens, or entities. hits (Ints): Flagged tokens, or entities with a flagged token."""
 
     units: Ints
     hits: Ints

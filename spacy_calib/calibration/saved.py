@@ -120,9 +120,10 @@ def _decode(data: bytes) -> Any:
 
 
 def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:
-    """Rebuild a part from its `state()`; without learned values it is not fitted.
+    """Rebuild a registered object of a pipe (recalibrator, scaling, context ...), here called a part, from its `state()`.
 
     find (Callable): (kind, name) -> the registered function; None if no function has this name.
+    RETURNS: The part, not fitted if the state has no learned values.
     RAISES MissingPart: the function of the part, or of one among its settings, is not found. InvalidState: it refuses the
         settings or the learned values.
     """

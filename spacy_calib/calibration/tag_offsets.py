@@ -80,7 +80,7 @@ def average_offsets(
         is considered as an outlier.
     """
     outliers = None if outlier_weights is None else _OffsetProblem(margins, hits, units, n_units, outlier_weights)
-    return Offsets(*_OffsetProblem(margins, hits, units, n_units, weights).average(outliers))
+    return Offsets(*_OffsetProblem(margins, hits, units, n_units, weights).average_over_strengths(outliers))
 
 
 class _OffsetProblem:
@@ -133,8 +133,8 @@ class _OffsetProblem:
                 break
         return self.solve(best)[0], best
 
-    def average(self, outliers: _OffsetProblem | None) -> tuple[Floats, float]:
-        """Return (mean offsets, strength of maximum evidence). outliers: The same pairs, weighted as outliers, if possible."""
+    def average_over_strengths(self, outliers: _OffsetProblem | None) -> tuple[Floats, float]:
+        """Return (offsets, strength of maximum evidence). outliers: The same pairs, weighted as outliers, if possible."""
         solutions = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
             solutions.append(self.solve(strength, solutions[-1][0]))

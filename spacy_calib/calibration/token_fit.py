@@ -128,8 +128,8 @@ class CalibrationPlan:
         """Return the pairs that the maps are fitted on: the kept ones, with scores after scaling and context."""
         return data.kept_pairs.with_scores(self.scores[data.kept_indices])
 
-    def in_context(self, data: FitData) -> CalibrationPlan:
-        """Return the same plan with scores changed by the context."""
+    def with_context_scores(self, data: FitData) -> CalibrationPlan:
+        """Return the same plan with the out-of-fold scores of the context."""
         assert self.context is not None
         scores = self.scores.copy()
         scores[data.kept_indices] = self.context.held_out

@@ -194,7 +194,7 @@ def count_training(
     annotation = calib.source.annotation(pipe)
     training = read_examples(nlp, path, gold_preproc=False, silent=silent)
     references = [example.reference for example in training]
-    tag_counts = dict(calib.source.count(pipe, references))
+    tag_counts = dict(calib.source.count_gold(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
     texts = FitTextDigests().with_texts(texts_of(annotation, training))

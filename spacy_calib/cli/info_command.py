@@ -54,7 +54,7 @@ def info(
 
     def show_all() -> None:
         for pipe in pipes:
-            show(pipe, result[pipe.name], everything)
+            show_info(pipe, result[pipe.name], everything)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
     return result
@@ -93,7 +93,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     return {**settings, **pipe.fit_info.state(), "groups": state}
 
 
-def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
+def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
     """Print the facts and tables of one pipe, except empty ones. description (dict): From `describe`."""
     from ..annotations import plain_name
     from ..pairs.documents import extent_in_words
@@ -198,7 +198,7 @@ def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
-    """Return the line about shrinkage of scores towards a straight line in log-odds; {} if there is none."""
+    """Return {"Shrunk": how far the context moves scores towards Platt-scaled raw scores, in log-odds}; {} if it does not."""
     from ..calibration.conventions import Shrinkage
 
     shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from ..pipe.pipeline import check_readable
-from .evaluating.cutoff_tables import show
+from .evaluating.cutoff_tables import show_cutoffs
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.options import (
     CalibratedModel,
@@ -114,7 +114,7 @@ def threshold(
 
     def show_all() -> None:
         for pipe_result in results:
-            show(pipe_result, apply)
+            show_cutoffs(pipe_result, apply)
 
     deliver(result, show_all, output=None, format=format, silent=silent)
     return result

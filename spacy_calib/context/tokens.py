@@ -67,7 +67,7 @@ class TokenContext:
     columns_ (tuple): (name of the feature, description) of each column. centers_, scales_ (Floats): Mean and deviation of each.
     vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
     model_ (LogLinear | None): The model; None if only scores of spans are adjusted.
-    line_ (Floats | None): Slope and constant of the line, from `fit_line`; None if scores do not shrink.
+    line_ (Floats | None): (slope, constant) from `fit_platt_on_agreeing_tokens`; None if scores do not shrink.
     RAISES C001: a setting out of range.
     """
 
@@ -279,7 +279,7 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return P(span label) at n tokens after the context, summed over its token labels, (n,); 1 without any."""
+        """Return for n tokens the sum of adjusted scores of the token labels that match a span label, (n,); 1 without any."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]

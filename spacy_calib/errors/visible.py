@@ -57,5 +57,5 @@ def guard_cell(cell: str) -> str:
 
 
 def unguard_cell(cell: str) -> str:
-    """Undo `guard_cell`."""
+    """Remove the apostrophe that `guard_cell` put before a cell that looks like a formula."""
     return cell[len(GUARD) :] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell

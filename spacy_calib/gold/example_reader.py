@@ -16,7 +16,7 @@ from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
 from ..annotations.annotation import ONLY_REJECTED
-from ..annotations.label_schemes import likely_names, span_confusions
+from ..annotations.label_schemes import propose_gold_labels, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
@@ -102,7 +102,7 @@ class ExampleReader:
         """Score the Docs of a batch, compare them with their gold, and count the tokens with and without known gold labels."""
         examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         docs_to_count = (eg.predicted if self.annotation.kind.any_label else eg.reference for eg in examples)
-        self.counts.update(self.source.count(docs_to_count))
+        self.counts.update(self.source.count_gold(docs_to_count))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
         reasons = self.source.missing([eg.predicted for eg in examples])
         self.why_missing = next(filter(None, reasons), self.why_missing)
@@ -125,11 +125,11 @@ class ExampleReader:
                 self._files.append(document.file)
             # A Doc without sentence annotation is one sentence.
             sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
-            starts.append(count_begins(self.annotation, example, sentences) > 0)
+            starts.append(count_gold_begins(self.annotation, example, sentences) > 0)
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
             n_spans=np.concatenate(
-                [count_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
+                [count_gold_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
             ),
             starts=np.concatenate(starts),
             spans=scores.spans,
@@ -253,7 +253,7 @@ def unknown_spans(
         if name not in names.values():
             unknown[label, name] += n
     absent_labels = [label for label in labels if names[label] not in gold]
-    pairs = likely_names(absent_labels, list(dict.fromkeys(name for _, name in unknown)), confusions)
+    pairs = propose_gold_labels(absent_labels, list(dict.fromkeys(name for _, name in unknown)), confusions)
     if of_tokens.n:
         return replace(of_tokens, counterparts=pairs)
     of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
@@ -342,7 +342,7 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
     return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))
 
 
-def count_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
+def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
     """Return the number of gold spans that begin in each predicted unit."""
     n_units = annotation.n_units(example.predicted)
     offsets = [token.idx for token in example.predicted][:n_units]

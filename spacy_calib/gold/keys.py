@@ -64,7 +64,7 @@ class Names:
         self._counts: Counter[str | None] = Counter()
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples unchanged, and record the name of each. RAISES C600, C500: the value cannot be computed."""
+        """Yield the examples unchanged; record the value of the key in each as its name. RAISES C600, C500: it has no value."""
         for example in examples:
             if self._key is not None:
                 self._new_names.append(name_of(value_of(example.reference, self._key)))

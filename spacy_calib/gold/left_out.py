@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ..annotations import Annotation, Kind, count_misaligned, has_gold, plain_name
 from ..annotations.annotation import get_label_comparison
-from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
+from ..annotations.label_schemes import LabelScheme, propose_gold_labels, span_confusions
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.label_map import shorten_list
 from .conflict_counts import GoldConflicts
@@ -73,7 +73,8 @@ class DroppedGold:
                 with_gold.append(example)
                 n_small += sum(map(str.islower, doc.text))
                 n_capital += sum(map(str.isupper, doc.text))
-        for label in () if scheme is None else likely_names(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
+        unused_labels, unknown = ((), ()) if scheme is None else (scheme.unused_labels, scheme.unknown_in(confusions))
+        for label in propose_gold_labels(unused_labels, unknown, confusions):
             unused_types.pop(label, None)  # reported already, with its probable name in the gold
         token_counts = count_misaligned(gold, with_gold) if not annotation.kind.of_documents else {"tokens": 0, "left_out": 0}
         without_gold = 0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold)

@@ -74,9 +74,10 @@ class TextAnswers:
         return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
 
     def add(self, later: TextAnswers) -> TextAnswers:
-        """Return this answer merged with a later one about the same text, which takes precedence; this one may change.
+        """Return this answer (which may change) merged with a later one about the same text, which takes precedence.
 
-        A later answer with all spans replaces this one. Else a text that one of them marks as sampled by doubt keeps the mark.
+        A later answer that lists all spans of the text replaces this one. Otherwise they are merged, and a text that either
+        says was chosen because its label was doubtful stays marked so.
         """
         if later.has_all_spans:
             return later

@@ -94,10 +94,10 @@ def calibration_table(
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
-    documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What counts as a document.
-    metrics (Mapping): Short name -> metric.
-    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None if documents are not known;
-        "errors": an ErrorRow for all, each group and the mean, as dicts;
+    documents (Ints | None): Of each pair: the intervals of the true error and of changes resample whole documents.
+    unit (str): What counts as a document. metrics (Mapping): Short name -> metric.
+    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": unit and number of the documents, None if they are not known;
+        "errors": rows for all pairs, for each group and for the mean of the groups: the fields of an ErrorRow, as dicts;
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": from `changes`.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """

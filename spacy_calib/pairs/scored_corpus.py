@@ -1,4 +1,4 @@
-"""Scored tokens, tags and spans as flat arrays; `gold.collect` makes them from Docs."""
+"""Scored tokens, tags and spans as flat arrays; `gold.scored_corpora` makes them from Docs."""
 
 from __future__ import annotations
 

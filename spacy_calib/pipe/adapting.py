@@ -56,7 +56,10 @@ def adapt_calibrator(
 
 
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from inputs that were read. Cut-offs stay: scores mean the same. RETURNS: As `adapt_calibrator`."""
+    """Learn an adaptation from inputs that were read. Cut-offs are kept, as an adapted score is still a probability.
+
+    RETURNS (tuple): (new state, token pairs, spans), both with out-of-fold scores, or None.
+    """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)

@@ -211,7 +211,7 @@ def evaluate_pipe(
         misaligned=count_misaligned(annotation.gold, examples) if not annotation.kind.of_documents else None,
         accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe),
         flagged=flagged,
-        without_map=count_without_map(pipe, examples) if pipe.fitted else {},
+        without_map=count_unmapped_predictions(pipe, examples) if pipe.fitted else {},
         conventions=None if obstacle else find_gold_conventions(pipe, corpus),
         obstacle=obstacle,
     )
@@ -239,7 +239,7 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
     examples = [example for example in examples if annotation.n_units(example.predicted)]
     references = [example.reference for example in examples]
     counted = [example.predicted for example in examples] if annotation.kind.any_label else references
-    counts = source.count(pipe.lookup.component(), counted)
+    counts = source.count_gold(pipe.lookup.component(), counted)
     groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
     counts = annotation.count_spans(references)
     return groups, group_with_singletons(pipe.grouping, span_labels, counts) if span_labels else None
@@ -270,7 +270,7 @@ def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
     return {**raw_table, ENTITIES: _without_calibrated(table[ENTITIES])} if ENTITIES in table else raw_table
 
 
-def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
+def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
     """Count predictions whose label has no counterpart in the gold and so no recalibrator, the most frequent label first."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
     unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}

@@ -17,7 +17,7 @@ from spacy.training import Example
 from ..about import __version__
 from ..annotations import Annotation
 from ..calibration.choice import ONE_GROUP, lowest_taken, make_plan
-from ..calibration.conventions import Convention, find_conventions, fit_line
+from ..calibration.conventions import Convention, find_conventions, fit_platt_on_agreeing_tokens
 from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.grouping.tag_frequency import group_with_singletons
 from ..calibration.recalibrators import Identity
@@ -277,7 +277,7 @@ def fit_calibrator(
     learning.update(0.0)
     conventions = conventions_in(inputs)
     if plan.uses_context and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
-        context.line_ = fit_line(inputs.data.kept_pairs, conventions)
+        context.line_ = fit_platt_on_agreeing_tokens(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
     judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
@@ -291,7 +291,7 @@ def fit_calibrator(
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
-        component=ComponentIdentity(pipe.source.kind(inputs.source.component), inputs.source.labels),
+        component=ComponentIdentity(pipe.source.type_name(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
         record=None if record is None else record.to_bytes(),
         seen_state=inputs.seen_texts.state(),

@@ -53,14 +53,14 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     pipe: Any = nlp.get_pipe(component)
     source = registry.resolve({"source": source_block(pipe, component)})["source"]
     annotation = source.annotation(pipe)
-    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.kind.no_label_names}
+    labels = {*annotation.count_gold(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.kind.no_label_names}
     return bool(labels if annotation.kind.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
 
 
 def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> UnknownGold:
     """Return the gold labels of annotated examples that the component does not know. RAISES C151: it knows none of them."""
     annotation = pipe.annotation
-    gold = annotation.count(example.reference for example in examples)
+    gold = annotation.count_gold(example.reference for example in examples)
     labels = pipe.lookup.labels()
     known_labels = label_hashes((*labels, *annotation.kind.no_label_names))
     unknown_pairs: Counter[tuple[int, int]] = Counter()

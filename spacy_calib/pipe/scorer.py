@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
     """Collect the scores that a calib pipe wrote on predicted Docs, with gold. labels (Sequence[str]): Labels of its source."""
-    from ..gold.collect import scored_corpus  # only evaluation needs it
+    from ..gold.scored_corpora import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
     first = next((view for view in views if view is not None), None)

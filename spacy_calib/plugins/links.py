@@ -224,7 +224,7 @@ class EntityLinkerSource(OutputSource):
     def frequency_label(self, label: str) -> str:
         return label if label in self.singleton_labels else "linked"
 
-    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Count the gold links of each column, without their identities, which may be private."""
         counts: Counter[str] = Counter()
         for doc in docs:

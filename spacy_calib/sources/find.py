@@ -132,16 +132,16 @@ class BoundSource:
         return self.source.component or "the source"
 
     def read(self, docs: Sequence[Doc]) -> Scores:
-        """Return the scores of all tokens (or documents) of readable Docs."""
+        """Return the scores of all tokens (or documents) of Docs for which `missing` returns no reason."""
         return self.source.read(self.component, docs)
 
     def missing(self, docs: Sequence[Doc]) -> list[str]:
         """Return for each Doc why it cannot be read, "" if it can."""
         return self.source.missing(self.component, docs)
 
-    def count(self, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
         """Count the gold labels of Docs."""
-        return self.source.count(self.component, docs)
+        return self.source.count_gold(self.component, docs)
 
     def with_current_labels(self) -> BoundSource:
         """Return this source with the labels that the component has now; recognizers can get new labels while they run."""
@@ -234,13 +234,13 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
     alike = [
         pipe
         for pipe in by_name.values()
-        if source.supports(pipe) and source.kind(pipe) == kind and source.labels(pipe)[: len(labels)] == labels
+        if source.supports(pipe) and source.type_name(pipe) == kind and source.labels(pipe)[: len(labels)] == labels
     ]
     return alike[0] if len(alike) == 1 else None
 
 
 def registered_sources() -> dict[str, Source]:
-    """Return registered name -> source with default settings: softmax heads, others of this package, then other packages'."""
+    """Return registered name -> source with default settings: softmax heads, then ours, then other packages', by name."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )

@@ -28,7 +28,7 @@ from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..spacy_private import has_mixed_precision, torch_module
 from ..types import Marginals
-from .source import ComponentSource, missing_input, to_numpy
+from .source import ComponentSource, reasons_not_to_run, to_numpy
 
 # Subclasses first: a Morphologizer is a Tagger, too.
 _LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
@@ -60,7 +60,7 @@ class SoftmaxSource(ComponentSource):
         return _tree_names(pipe) if isinstance(pipe, EditTreeLemmatizer) else tuple(pipe.labels)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return missing_input(pipe, docs)
+        return reasons_not_to_run(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
         """Return the probabilities of tokens. RAISES C024: NaN or infinite values."""
@@ -75,10 +75,10 @@ class SoftmaxSource(ComponentSource):
             return SparseScores(_merge_trees(pipe, docs, scores.marginals_above(_SMALLEST_TREE)))
         return scores
 
-    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         if isinstance(pipe, EditTreeLemmatizer):
             return _count_trees(pipe, docs)
-        return super().count(pipe, docs)
+        return super().count_gold(pipe, docs)
 
     def _output_form(self, model: Any) -> tuple[bool, float]:
         """Return (whether the model returns probabilities, the temperature of its softmax)."""

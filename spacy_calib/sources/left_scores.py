@@ -49,7 +49,7 @@ class LeftScoresSource(Source):
         source_name = named_source(pipe).get("@calib_sources", "")
         return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)
 
-    def kind(self, pipe: Any) -> str:
+    def type_name(self, pipe: Any) -> str:
         """Return the name of a function, else that of the class."""
         return getattr(pipe, "__qualname__", type(pipe).__name__)
 
@@ -74,7 +74,7 @@ class LeftScoresSource(Source):
 
         RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """
-        readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
+        readable = [doc for doc, why in zip(docs, self.reasons_not_to_read(docs), strict=True) if not why]
         if not readable and self.score_labels(pipe):
             return ()  # the fit reports why
         scored_labels = sorted(self.scored_labels(pipe, readable))
@@ -107,7 +107,7 @@ class LeftScoresSource(Source):
         """Where the Doc stores the scores, for messages."""
 
     @abstractmethod
-    def missing_input(self, docs: Sequence[Doc]) -> list[str]:
+    def reasons_not_to_read(self, docs: Sequence[Doc]) -> list[str]:
         """Return for each Doc why it has nothing to read, "" if it has. RAISES C281: no such extension."""
 
     @abstractmethod
@@ -117,7 +117,7 @@ class LeftScoresSource(Source):
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         if not self.score_labels(pipe):
             return ["its labels are learned by the fit; fit it, or name them in the source (labels)"] * len(docs)
-        return ["" if not len(doc) else why for doc, why in zip(docs, self.missing_input(docs), strict=True)]
+        return ["" if not len(doc) else why for doc, why in zip(docs, self.reasons_not_to_read(docs), strict=True)]
 
 
 def _labels_of(pipe: Any) -> tuple[str, ...]:

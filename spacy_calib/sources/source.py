@@ -25,7 +25,7 @@ from ..types import Floats, Spans
 PARSERS: MutableMapping[Doc, Any] = WeakKeyDictionary()
 
 
-def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
+def reasons_not_to_run(pipe: Any, docs: Sequence[Doc]) -> list[str]:
     """Return for each Doc why the model of a component cannot be run on it, "" if it can."""
     reasons = [""] * len(docs)
     for node in pipe.model.walk():
@@ -143,7 +143,7 @@ class Source(ABC):
         """
         return False
 
-    def kind(self, pipe: Any) -> str:
+    def type_name(self, pipe: Any) -> str:
         """Return a stable name of the component's type, by which it is found after it was renamed in the pipeline."""
         return ""
 
@@ -218,9 +218,9 @@ class Source(ABC):
         """Store calibrated scores with the raw ones of its component. scores: (start, end, label) -> probability."""
         raise NotImplementedError
 
-    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+    def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Count the gold labels, those that the component does not know included."""
-        return self.annotation(pipe).count(docs)
+        return self.annotation(pipe).count_gold(docs)
 
 
 def named_source(pipe: Any) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class ComponentSource(Source):
     def claims(self, pipe: Any) -> bool:
         return self.supports(pipe)
 
-    def kind(self, pipe: Any) -> str:
+    def type_name(self, pipe: Any) -> str:
         return next(kind.__name__ for kind in self.component_classes if isinstance(pipe, kind))
 
     def labels(self, pipe: Any) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, split_score_names
-from .source import OutputSource, missing_input, overwriting_pipe, to_numpy
+from .source import OutputSource, overwriting_pipe, reasons_not_to_run, to_numpy
 
 # Function from a Doc to its spans, each with a score.
 ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
@@ -102,7 +102,7 @@ class SpanScoresSource(LeftScoresSource):
         """The annotation that contains the spans with a score."""
         return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
 
-    def missing_input(self, docs: Sequence[Doc]) -> list[str]:
+    def reasons_not_to_read(self, docs: Sequence[Doc]) -> list[str]:
         for name in (str(self.score), *self.further_score_names):
             if name.startswith(EXTENSION):
                 check_extension(Span, name.removeprefix(EXTENSION))
@@ -254,7 +254,7 @@ class SpancatSource(OutputSource):
         return ("O", *pipe.labels)
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        input_faults = [""] * len(docs) if self.lowest is None else missing_input(pipe, docs)
+        input_faults = [""] * len(docs) if self.lowest is None else reasons_not_to_run(pipe, docs)
         return [_why_missing(doc, pipe.key) or why if len(doc) else "" for doc, why in zip(docs, input_faults, strict=True)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:

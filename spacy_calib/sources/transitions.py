@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from .source import ComponentSource, missing_input, overwriting_pipe
+from .source import ComponentSource, overwriting_pipe, reasons_not_to_run
 
 # What to do where a second pass cannot tell the entities of a component from those of another.
 NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder (without --second-pass)"
@@ -97,7 +97,7 @@ class TransitionSource(ComponentSource):
         return ""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else missing_input(pipe, docs)
+        return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else reasons_not_to_run(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
         """Return the reading of each Doc, remembered or from a second pass. RAISES as `read_again`."""

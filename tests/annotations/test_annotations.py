@@ -38,7 +38,7 @@ def test_hash_is_that_of_the_label(vocab, name):
     annotation = get_annotation(name)
     labels = [annotation.label(token) for token in doc]
     assert annotation.hashes(doc).tolist() == [get_string_id(label) if label else 0 for label in labels]
-    assert annotation.count([doc, doc]) == {label: 2 * labels.count(label) for label in labels if label}
+    assert annotation.count_gold([doc, doc]) == {label: 2 * labels.count(label) for label in labels if label}
 
 
 @pytest.mark.parametrize("name", sorted(ANNOTATIONS))
@@ -46,7 +46,7 @@ def test_no_annotation_is_no_label(vocab, name):
     doc = Doc(vocab, words=["a", "b"])
     annotation = get_annotation(name)
     assert not annotation.gold_hashes(doc).any()
-    assert annotation.count([doc]) == {}
+    assert annotation.count_gold([doc]) == {}
     assert annotation.hashes(Doc(vocab)).shape == (0,)
 
 
@@ -143,8 +143,8 @@ def test_entity_layers(vocab):
         assert annotation.known_tokens(doc).tolist() == [True, True, True, False, True, True, True, True]
         assert annotation.count_spans([doc, doc]) == {"PER": 6, "LOC": 2}
         assert not annotation.known_tokens(Doc(vocab, words=["a"])).any()
-    assert get_annotation("biluo").count([doc]) == {"B-PER": 2, "I-PER": 1, "L-PER": 2, "U-LOC": 1, "U-PER": 1}
-    assert get_annotation("ner").count([doc]) == {"PER": 6, "LOC": 1}
+    assert get_annotation("biluo").count_gold([doc]) == {"B-PER": 2, "I-PER": 1, "L-PER": 2, "U-LOC": 1, "U-PER": 1}
+    assert get_annotation("ner").count_gold([doc]) == {"PER": 6, "LOC": 1}
 
 
 def test_layers_without_spans_have_none(vocab):
@@ -182,12 +182,12 @@ def test_empty_and_absent_span_groups(vocab):
     empty = doc_with_spans(vocab, [])
     assert labels_of(annotation, empty) == ["O"] * 5
     assert annotation.known_tokens(empty).all()
-    assert annotation.count([empty]) == {"O": 5}
+    assert annotation.count_gold([empty]) == {"O": 5}
     absent = Doc(vocab, words=["a", "b"])
     assert labels_of(annotation, absent) == ["", ""]
     assert not annotation.known_tokens(absent).any()
     assert list(annotation.spans_on(absent)) == []
-    assert annotation.count([absent]) == {}
+    assert annotation.count_gold([absent]) == {}
 
 
 def test_spans_of_a_group(vocab):

@@ -38,7 +38,7 @@ def test_heads_and_labels():
     assert judge(HEAD, example) == [True, True, False, True, False]
     assert judge(ARC, example) == [False, True, False, True, False]
     assert ARC.label(example.reference[1]) == "ROOT"
-    assert ARC.count([example.reference])["ROOT"] == 1
+    assert ARC.count_gold([example.reference])["ROOT"] == 1
 
 
 def test_another_label_than_the_one_on_the_doc():

@@ -17,7 +17,7 @@ from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.store import add_block
 from spacy_calib.doc.write import Batch, build_blocks
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.collect import scored_corpus
+from spacy_calib.gold.scored_corpora import scored_corpus
 from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from spacy_calib.types import Marginals
 
@@ -84,7 +84,7 @@ def test_a_doc_carries_its_likeliest_category():
 def test_the_gold_of_exclusive_classes_is_the_one_with_the_highest_value(cats, gold):
     doc = doc_with_cats(**cats)
     assert EXCLUSIVE.gold_hashes(doc).tolist() == [get_string_id(gold) if gold else 0]
-    assert EXCLUSIVE.count([doc]) == ({gold: 1} if gold else {})
+    assert EXCLUSIVE.count_gold([doc]) == ({gold: 1} if gold else {})
 
 
 def test_gold_with_two_exclusive_categories_is_refused():
@@ -111,7 +111,7 @@ def test_mapped_categories_are_compared_with_gold_of_other_names():
     mapped = get_annotation(MappedAnnotation(EXCLUSIVE, {"neg": "bad", "pos": "good"}).name)
     example = Example(doc_with_cats(neg=0.2, pos=0.8), doc_with_cats(bad=0, good=1))
     assert mapped.hashes(example.predicted).tolist() == mapped.aligned_gold(example).tolist() == [get_string_id("good")]
-    assert mapped.count([example.reference]) == {"good": 1}
+    assert mapped.count_gold([example.reference]) == {"good": 1}
 
 
 def test_attributes_are_those_of_the_document():

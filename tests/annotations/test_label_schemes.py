@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spacy_calib.annotations.label_schemes import likely_names, read_scheme
+from spacy_calib.annotations.label_schemes import propose_gold_labels, read_scheme
 
 LABELS = ["PERSON", "ORG", "GPE", "LOC", "FAC", "DATE"]
 CARD = {"PERSON": "PER", "ORG": "ORG", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC", "DATE": ""}
@@ -30,12 +30,14 @@ def test_a_rejected_label_is_that_of_a_queue_and_decides_only_where_no_place_was
 
 
 def test_a_proposed_name_is_a_common_one_or_one_of_three_spans_that_no_other_gold_label_beats():
-    assert likely_names(["PERSON", "Org"], ["Per", "oRG", "folk"], {}) == {"PERSON": "Per", "Org": "oRG"}
+    assert propose_gold_labels(["PERSON", "Org"], ["Per", "oRG", "folk"], {}) == {"PERSON": "Per", "Org": "oRG"}
     # Of two common names the one with more spans, however many spans another name has.
-    assert likely_names(["GPE"], ["LOC", "Place", "folk"], {("GPE", "Place"): 1, ("GPE", "folk"): 9}) == {"GPE": "Place"}
+    assert propose_gold_labels(["GPE"], ["LOC", "Place", "folk"], {("GPE", "Place"): 1, ("GPE", "folk"): 9}) == {"GPE": "Place"}
     # No common name: three spans of this label, whatever another label has.
-    assert likely_names(["NORP"], ["x", "folk"], {("NORP", "folk"): 3, ("NORP", "x"): 2, ("ORG", "x"): 9}) == {"NORP": "folk"}
-    assert likely_names(["NORP"], ["folk"], {("NORP", "folk"): 2}) == {}
+    assert propose_gold_labels(["NORP"], ["x", "folk"], {("NORP", "folk"): 3, ("NORP", "x"): 2, ("ORG", "x"): 9}) == {
+        "NORP": "folk"
+    }
+    assert propose_gold_labels(["NORP"], ["folk"], {("NORP", "folk"): 2}) == {}
     # A known gold label, or none, has more of them.
-    assert likely_names(["NORP"], ["folk"], {("NORP", "folk"): 3, ("NORP", "ORG"): 4}) == {}
-    assert likely_names(["NORP"], ["folk"], {}) == {}
+    assert propose_gold_labels(["NORP"], ["folk"], {("NORP", "folk"): 3, ("NORP", "ORG"): 4}) == {}
+    assert propose_gold_labels(["NORP"], ["folk"], {}) == {}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.conventions import Convention, Shrinkage, fit_line
+from spacy_calib.calibration.conventions import Convention, Shrinkage, fit_platt_on_agreeing_tokens
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.solvers import log_odds, sigmoid
 from spacy_calib.calibration.steps import Predictions
@@ -30,8 +30,8 @@ def test_the_line_is_platts_without_the_tokens_of_conventions():
     pairs = pairs_of(sigmoid(margins), hits)
     conventions = [Convention(0, 0, 1, np.arange(500, 520), 90), Convention(1, 0, 1, np.arange(520, 540), 90)]
     expected = Platt().fit(pairs.scores[:500], hits[:500])
-    assert fit_line(pairs, conventions).tolist() == expected.coefficients_.tolist()
-    assert fit_line(pairs, []).tolist() == Platt().fit(pairs.scores, hits).coefficients_.tolist()
+    assert fit_platt_on_agreeing_tokens(pairs, conventions).tolist() == expected.coefficients_.tolist()
+    assert fit_platt_on_agreeing_tokens(pairs, []).tolist() == Platt().fit(pairs.scores, hits).coefficients_.tolist()
 
 
 def test_halfway_in_log_odds_by_hand():

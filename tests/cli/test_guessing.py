@@ -15,7 +15,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.annotations import get_annotation
-from spacy_calib.gold.collect import scored_corpus
+from spacy_calib.gold.scored_corpora import scored_corpus
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.pipe.record.drift import UnitScores
 from spacy_calib.pipe.record.fit_record import read_record

@@ -5,7 +5,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_calib.annotations import get_annotation, label_hashes
-from spacy_calib.gold.example_reader import count_begins, gold_columns
+from spacy_calib.gold.example_reader import count_gold_begins, gold_columns
 from spacy_calib.types import Marginals
 
 UNKNOWN, NONE = -1, -2
@@ -56,4 +56,4 @@ def test_a_gold_span_begins_in_the_predicted_token_that_holds_its_first_characte
     gold = Doc(Vocab(), words=["Ann", "saw", "New", "York", "now"])
     gold.ents = [Span(gold, 0, 1, "PER"), Span(gold, 2, 4, "GPE"), Span(gold, 4, 5, "DATE")]
     predicted = Doc(gold.vocab, words=["Ann", "saw New", "York", "n", "ow"], spaces=[True, True, True, False, False])
-    assert count_begins(get_annotation("ner"), Example(predicted, gold), gold.ents).tolist() == [1, 1, 0, 1, 0]
+    assert count_gold_begins(get_annotation("ner"), Example(predicted, gold), gold.ents).tolist() == [1, 1, 0, 1, 0]

@@ -9,7 +9,7 @@ from spacy_calib.annotations import get_annotation, has_gold
 from spacy_calib.annotations.kinds import REJECTED, REJECTED_LINKS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.gold.answered_docs import answered_docs
-from spacy_calib.gold.collect import scored_corpus
+from spacy_calib.gold.scored_corpora import scored_corpus
 from spacy_calib.gold.tool_exports import TextSpan
 from tests.answers import write
 from tests.gold.test_answered_docs import hits, through_docbin

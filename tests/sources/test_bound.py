@@ -23,7 +23,7 @@ def test_labels_are_looked_up_once():
     bound = BoundSource.from_component(source, None)
     doc = Doc(spacy.blank("xx").vocab, words=["x", "y"], tags=["A", "C"])
     assert (bound.labels, bound.span_labels, bound.annotation.name, bound.name) == (("A", "B"), (), "tag", "the source")
-    assert bound.count([doc]) == {"A": 1, "C": 1}
+    assert bound.count_gold([doc]) == {"A": 1, "C": 1}
     assert bound.missing([doc]) == source.missing(None, [doc]) != [""]
     assert source.n_lookups == 1
 

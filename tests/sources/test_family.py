@@ -13,9 +13,9 @@ from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.find import find_component, registered_sources, source_name_for
 from spacy_calib.sources.mapped import with_map
+from spacy_calib.sources.scores_on_doc import DocScoresSource, TokenScoresSource
 from spacy_calib.sources.source import Source
 from spacy_calib.sources.span_scores import SpanScoresSource
-from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.conftest import revive
 from tests.family import SourceRow, rows_of_plugins
 from tests.made import revive_categorizer
@@ -212,7 +212,7 @@ def test_a_component_is_found_again_after_a_rename(case, world):
     old, new = source.component, "renamed"
     nlp.rename_pipe(old, new)
     try:
-        assert find_component(nlp, source, source.kind(pipe), source.labels(pipe)) is pipe
+        assert find_component(nlp, source, source.type_name(pipe), source.labels(pipe)) is pipe
     finally:
         nlp.rename_pipe(new, old)
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.source import missing_input, overwriting_pipe
+from spacy_calib.sources.source import overwriting_pipe, reasons_not_to_run
 from tests.sources.ner import TEXTS, TOK2VEC, add_calib, entity_tokens, fit_on, gold_examples, trained, trained_once
 
 WORDS = "she saw Ann Lee ."
@@ -27,22 +27,22 @@ def test_missing_token_vectors():
     docs[2].tensor = docs[2].tensor[:, :8]
     docs[3].tensor = docs[3].tensor[:3]
     docs[5].tensor = np.zeros(5, dtype="f")
-    why = missing_input(pipe, docs)
+    why = reasons_not_to_run(pipe, docs)
     assert [bool(one) for one in why] == [False, True, True, True, False, True]
     assert why[1] == "doc.tensor does not hold the token vectors; run the tok2vec component on the Doc first"
-    assert missing_input(pipe, []) == []
+    assert reasons_not_to_run(pipe, []) == []
 
 
 def test_component_with_its_own_embedding_misses_nothing():
     nlp = trained("ner")
-    assert missing_input(nlp.get_pipe("ner"), [nlp.make_doc(WORDS), nlp.make_doc("")]) == ["", ""]
+    assert reasons_not_to_run(nlp.get_pipe("ner"), [nlp.make_doc(WORDS), nlp.make_doc("")]) == ["", ""]
 
 
 def test_missing_transformer_data():
     """By the name of the node, so that spacy-transformers need not be installed."""
     pipe = SimpleNamespace(model=Model("transformer-listener", lambda model, X, is_train: (X, lambda dY: dY)))
     docs: list[Any] = [SimpleNamespace(_=SimpleNamespace(trf_data=data)) for data in (None, object())]
-    assert missing_input(pipe, docs) == ["doc._.trf_data is None; run the transformer on the Doc first", ""]
+    assert reasons_not_to_run(pipe, docs) == ["doc._.trf_data is None; run the transformer on the Doc first", ""]
 
 
 def test_scores_are_none_where_the_vectors_are_gone():

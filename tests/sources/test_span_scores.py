@@ -374,7 +374,7 @@ def test_a_pipeline_of_functions_is_told_apart_by_their_names(conf):
         return doc
 
     nlp.add_pipe("guess_names")
-    assert SpanScoresSource("guess_names").kind(nlp.get_pipe("guess_names")).endswith("guess_names")
+    assert SpanScoresSource("guess_names").type_name(nlp.get_pipe("guess_names")).endswith("guess_names")
     assert registry.resolve({"source": {**SOURCE, "component": "guess_names"}})["source"].reads_output(None)
 
 

@@ -11,7 +11,7 @@ from spacy_calib.calibration.solvers import sigmoid
 from spacy_calib.context.features import DocumentConfidence
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.unit_scores import TextcatSource
+from spacy_calib.sources.scores_on_doc import TextcatSource
 from tests.made import (
     SMALL_TABLE,
     categorized,

@@ -171,7 +171,7 @@ class AdaptationMap(Serializable):
         """Fit a line on log-odds, then an offset for each group, then one for each tag, each shrunk towards no change."""
         if not len(entries):
             return cls()
-        prior = _choose_prior(entries, groups, prior)
+        prior = _choose_spreads(entries, groups, prior)
         margins = log_odds(entries.scores)
         weights = document_weights(entries.scores, entries.documents, prior.document_spread)
         line = fit_line(margins, entries.hits, weights, prior)
@@ -196,8 +196,8 @@ class AdaptationMap(Serializable):
         return {**super().state(), "offsets": None if self.offsets is None else self.offsets.state()["learned"]}
 
 
-def _choose_prior(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
-    """Return the prior with its further spread in the mixture if that has the lower cross-validated log loss, else without."""
+def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
+    """Return the prior with its further spread among the spreads if that lowers the cross-validated log loss, else without."""
     narrow = replace(prior, further_spread=None)
     if prior.further_spread is None or len(np.unique(entries.documents)) < 2:
         return narrow

@@ -8,8 +8,8 @@ from typing import Any
 from ..shared.screen import TableColumn, in_percent, msg, number, show_rows, show_seen, whole
 
 
-def show(result: dict[str, Any], apply: Path | None) -> None:
-    """Print the result of `threshold` for one pipe. apply (Path | None): Folder of the pipeline with the cut-offs."""
+def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
+    """Print the cut-offs that `threshold` found for one pipe. apply (Path | None): Folder of the pipeline with the cut-offs."""
     attr = result["attr"]
     attributes = []
     if "verdict" in result:

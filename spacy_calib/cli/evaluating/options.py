@@ -95,7 +95,7 @@ class EvaluateRun(GoldRun):
 
     @property
     def has_pictures(self) -> bool:
-        """Whether pictures are written, or their numbers are asked for."""
+        """Whether an option asks for pictures (--output) or chooses what they show (--kind, --tag)."""
         return bool(self.pictures or self.kind or self.tags)
 
     def files(self) -> list[Output]:

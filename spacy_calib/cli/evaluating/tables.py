@@ -23,7 +23,7 @@ def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
 
     details (bool): Whether all columns are printed.
     """
-    shown_tables = [table for name, table in tables.items() if _show_table(name, table, details)]
+    shown_tables = [table for name, table in tables.items() if _show_pipe(name, table, details)]
     if shown_tables:
         _show_legend(shown_tables, details)
     for table in shown_tables:
@@ -32,7 +32,7 @@ def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
             print_exact([f"{table['unfitted']['fit']}\n"], json=False)
 
 
-def _show_table(name: str, table: dict[str, Any], details: bool) -> bool:
+def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
     """Print the tables of one pipe; return whether there was something to show."""
     from ...annotations import kind_of
 

@@ -65,7 +65,7 @@ class CalibCommand(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             if getattr(parameter, "help", None):
-                parameter.help = with_names(parameter.help)  # type: ignore[attr-defined]
+                parameter.help = fill_methods(parameter.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -187,8 +187,8 @@ def check_registered(setting: str, registry: str, name: object) -> None:
         raise calib_error("C195", setting=setting, registry=registry, given=name, names=names)
 
 
-def with_names(help: str) -> str:
-    """Fill the placeholder METHODS in the help of an option; only `--help` needs these names."""
+def fill_methods(help: str) -> str:
+    """Replace the placeholder METHODS in the help of an option by the names of methods, which only `--help` needs."""
     from ...registry import recalibrators
 
     return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help

@@ -80,7 +80,7 @@ def score_blocks(
 
     sentences (bool): Whether the pipes that set sentences must run. RAISES C075, C745: nothing got a score.
     """
-    from ...gold.collect import Collector
+    from ...gold.scored_corpora import Collector
     from ...pipe.silence import SilenceCheck
 
     annotation = pipe.annotation

@@ -30,7 +30,7 @@ def is_triple(P: Any) -> bool:
     return isinstance(P, tuple) and len(P) == 3
 
 
-def check_probabilities(values: NDArray[Any]) -> None:
+def check_range(values: NDArray[Any]) -> None:
     """Check that scores are numbers in [0, 1], up to rounding. RAISES C001."""
     low, high = values.min(initial=0.0), values.max(initial=0.0)
     if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # NaN fails this too
@@ -40,15 +40,15 @@ def check_probabilities(values: NDArray[Any]) -> None:
 
 def read_dense(array: NDArray[Any]) -> DenseScores:
     """Return the scores in an array (n_units, n_tags). RAISES C001: they are no probabilities."""
-    check_probabilities(array)
+    check_range(array)
     return DenseScores(np.clip(array, 0.0, 1.0) if array.size and (array.min() < 0 or array.max() > 1) else array)
 
 
 def read_sparse(matrix: Any) -> SparseScores:
     """Return the scores in a scipy sparse matrix (n_units, n_tags). RAISES C001: they are no probabilities."""
-    check_probabilities(matrix.data)
+    check_range(matrix.data)
     entries = from_sparse(matrix, 0.0)
-    check_probabilities(entries.scores)  # duplicate entries are summed, which may exceed 1
+    check_range(entries.scores)  # duplicate entries are summed, which may exceed 1
     return SparseScores(Marginals(entries.rows, entries.tags, np.clip(entries.scores, 0.0, 1.0), entries.n_tokens))
 
 
@@ -64,7 +64,7 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
         if array.shape != scores.shape or array.ndim != 1:
             raise calib_error("C002", what="P", first=name, second="score", n_first=array.size, n_second=scores.size)
     scores = scores.astype(np.float64)
-    check_probabilities(scores)
+    check_range(scores)
     n = int(rows.max(initial=-1)) + 1 if n_units is None else n_units
     if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n):
         expected = "numbers of units" if rows.dtype.kind not in "iu" else f"numbers of units from 0 to {n - 1}"

@@ -136,7 +136,7 @@ def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
 
 
 def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> None:
-    """Print the documents with the lowest expected accuracy. unit (str): What has labels."""
+    """Print up to 40 documents, lowest expected accuracy first. title: Of the interval column. unit: "token" or "document"."""
     msg.divider("Documents, the worst to be expected first")
     worst = sorted(documents, key=lambda document: document["expected"])[:_MAX_DOCUMENTS]
     true = any(document["true"] is not None for document in worst)

@@ -32,7 +32,7 @@ _TIMEOUT = 60.0
 
 
 class Cache:
-    """Answers in an SQLite file that several processes may use. path (str): The file; it and its folder are made if missing."""
+    """A language model's answers, kept in an SQLite file that several processes may use. path (str): Made if missing."""
 
     def __init__(self, path: str):
         self.path = Path(path)

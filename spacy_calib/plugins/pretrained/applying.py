@@ -147,10 +147,10 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
 def learned_state(
     match: Match, weights: str, cutoff: Mapping[str, float] | None = None, unlike: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the state of a pipe with the calibration of a card, in the form that a fit saves.
+    """Return the saved state of a pipe that takes over a card's (published) calibration.
 
-    weights (str): Fingerprint of the component. cutoff (Mapping | None): From `Card.choose_cutoff`. unlike (Sequence[str]):
-    Components whose evidence is not used.
+    match (Match): The card and the component it fits. weights (str): Fingerprint of the component. cutoff (Mapping | None):
+    From `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence differs from the card's and is ignored.
     """
     card, state, data = match.card, match.card.state(), match.card.data
     low, high = card.expected_bias

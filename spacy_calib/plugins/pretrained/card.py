@@ -104,7 +104,8 @@ class Card:
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
         """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.
 
-        RETURNS (dict | None): "precision" (requested), "cutoff", and "mean", "worst", "kept" as in `evaluate_cutoffs`.
+        RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": precision over the card's sources;
+            "kept": mean recall.
         RAISES C839: no cut-off reaches the precision.
         """
         cutoffs = self.data["cutoffs"]

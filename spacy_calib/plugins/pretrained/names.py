@@ -94,7 +94,10 @@ class NameLists:
             self._beginnings.update(phrase[: space.start()] for space in re.finditer(" ", phrase))
 
     def describe(self, word: str) -> list[float]:
-        """Return COLUMNS of one word, and whether a longer phrase may begin with it; a word without letters is ordinary."""
+        """Return for a word: 1, whether it is in each kind of list (KINDS), and whether a longer listed phrase begins with it.
+
+        A word without letters counts as an ordinary word.
+        """
         key = words_of(word)
         values = {kind: float(key in self.entries[kind]) for kind in KINDS}
         if not any(map(str.isalpha, key)):

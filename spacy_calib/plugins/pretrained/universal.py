@@ -123,5 +123,5 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
         spans=SpanFitInfo("exact", list(labels), 0, 0, 0, "", []),
     )  # fmt: skip
     return PipeState(
-        TokenCalibration(maps), spans, ComponentIdentity(source.kind(recognizer), source.labels(recognizer)), info=info
+        TokenCalibration(maps), spans, ComponentIdentity(source.type_name(recognizer), source.labels(recognizer)), info=info
     )

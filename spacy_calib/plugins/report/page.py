@@ -37,7 +37,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
     what is not evaluated), "views" (by `view_contents`, each with "component" and "name").
     """
     contents = make_visible(contents)
-    filters = {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
+    filters = {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, format_score)}
     return render_template(
         "page.html.j2",
         filters,
@@ -92,7 +92,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f}\u00a0%"
 
 
-def score(value: float) -> str:
+def format_score(value: float) -> str:
     """Format a probability to three digits; only 0 and 1 themselves are shown as "0.000" and "1.000"."""
     if 0 < value < 0.0005:
         return "<0.001"
@@ -110,6 +110,6 @@ def tie(text: str) -> str:
 
 
 def bounds(row: Mapping[str, Any], kind: str, digits: int = 4) -> str:
-    """Format the interval of a figure, or ""."""
+    """Return "LOW to HIGH" from row[KIND_low], row[KIND_high]; "" if one is missing."""
     low, high = row.get(f"{kind}_low"), row.get(f"{kind}_high")
     return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"

@@ -55,7 +55,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
     """Return (views of a pipe's tokens and entities, sentences on units without pairs)."""
     from .contents import view_contents
 
-    facts, views, notes = facts_of(table), [], []
+    facts, views, notes = pipe_facts(table), [], []
     for name, unit in table.units.items():
         title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"
         if len(unit.view):
@@ -66,7 +66,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
     return views, notes
 
 
-def facts_of(table: PipeTable) -> dict[str, Any]:
+def pipe_facts(table: PipeTable) -> dict[str, Any]:
     """Return facts about the pipe for the page, without names of folders."""
     return {
         "pipe": table.name,

@@ -213,7 +213,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     set_title(ax, title)
     quiet_frame(ax)
     ax.tick_params(axis="y", length=0, labelsize="medium")
-    _error_legend(ax)
+    _add_error_plot_legend(ax)
     return ax
 
 
@@ -252,7 +252,7 @@ def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, titl
     return ax
 
 
-def _error_legend(ax: Any) -> None:
+def _add_error_plot_legend(ax: Any) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

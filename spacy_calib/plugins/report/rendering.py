@@ -15,7 +15,7 @@ from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_values, span_values
 from ...doc.view import DocCalib, doc_view
 from ...errors.visible import visible
 from .messages import calib_error
-from .page import score as format_score
+from .page import format_score
 
 STYLES = ("tokens", "ents")
 # Scores from the last edge on have the last, lightest colour; text on all of them is black.
@@ -65,8 +65,8 @@ def render(
 
     if style not in STYLES:
         raise calib_error("C001", name="style", wanted="'tokens' or 'ents'", given=repr(style))
-    parts = _list_parts(docs)
-    attr = attr or _default_attr(parts, style)
+    parts = _as_docs_or_spans(docs)
+    attr = attr or _find_pipe_attr(parts, style)
     read = read_words if style == "tokens" else read_spans
     texts = [to_displacy(part, read(part.doc, attr)) for part in parts]
     html: str | None = displacy.render(
@@ -81,8 +81,8 @@ def render(
     return html
 
 
-def _list_parts(docs: Any) -> list[Doc | Span]:
-    """Return a list of the Docs and Spans to show. RAISES C001: another kind of object."""
+def _as_docs_or_spans(docs: Any) -> list[Doc | Span]:
+    """Return the argument of `render` as a list of Docs and Spans. RAISES C001: another kind of object."""
     parts = [docs] if isinstance(docs, (Doc, Span)) or not isinstance(docs, Iterable) else list(docs)
     for part in parts:
         if not isinstance(part, (Doc, Span)):
@@ -90,8 +90,8 @@ def _list_parts(docs: Any) -> list[Doc | Span]:
     return parts
 
 
-def _default_attr(parts: list[Doc | Span], style: str) -> str:
-    """Return "calib"; or "calib_ent" if only that pipe has scores, or scores of spans for the style "ents"."""
+def _find_pipe_attr(parts: list[Doc | Span], style: str) -> str:
+    """Return the `attr` of the pipe to show: "calib", or "calib_ent" if only that pipe has scores (of spans, for "ents")."""
     views = [doc_view(part.doc, DEFAULT_ATTR) for part in parts]
     has_default = [view for view in views if view is not None and (style == "tokens" or view.ents)]
     has_entities = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
@@ -131,7 +131,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_spans(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each entity or categorized span. RAISES C095, C096: the Doc has no scores, or none of spans."""
+    """Return each entity or labelled span with its raw and calibrated score, as a Mark. RAISES C095, C096: none of spans."""
     view = _get_view(doc, attr)
     if view is None:
         return []

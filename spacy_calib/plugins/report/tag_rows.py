@@ -9,7 +9,7 @@ import numpy as np
 from ...metrics.calibration_errors import calibration_error, debiased_calibration_error
 from ...metrics.judged_view import JudgedView
 from ...metrics.noise_floors import noise_floor
-from ...types import Ints
+from ...types import Floats, Ints
 from .passages import describe_pair
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if there
     are enough pairs), "precision"; None if unknown.
     """
-    gold, n_predicted, precision = _count_predictions(corpus, view)
+    gold, n_predicted, precision = _gold_predicted_precision(corpus, view)
     slices = view.tag_slices()
     present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
     present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
@@ -47,7 +47,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     ]
 
 
-def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Any]:
+def _gold_predicted_precision(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Floats]:
     """Return (number of gold tokens, number of predicted tokens, precision) of each tag, (n_tags,); zeros for entities."""
     n = len(view.labels)
     if view.kind == "entities" or not view.has_label_columns:

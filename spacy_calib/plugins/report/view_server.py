@@ -155,7 +155,7 @@ class Viewer:
             marks = view.read(doc)
             verdict, drift = _VERDICTS[bool(view.pipe.lookup.weights_changed())]
             texts = {kind: _html_of(doc, marks, kind) for kind in KINDS}
-            return {"texts": texts, "summary": summary_of(marks, view.unit), "verdict": verdict, "drift": drift}
+            return {"texts": texts, "summary": expected_right_sentence(marks, view.unit), "verdict": verdict, "drift": drift}
 
     def _read(self, text: str) -> Doc:
         try:
@@ -189,7 +189,7 @@ def read_form(environ: dict[str, Any]) -> dict[str, str]:
     raise calib_error("C735")
 
 
-def summary_of(marks: Sequence[Mark], unit: str) -> str:
+def expected_right_sentence(marks: Sequence[Mark], unit: str) -> str:
     """Return a sentence with the expected number of right units, by calibrated and raw scores. unit (str): Word for a unit."""
     scores = [(mark.calibrated, mark.raw) for mark in marks if mark.calibrated is not None and mark.raw is not None]
     if not scores:

@@ -104,7 +104,7 @@ def audit_predicted(corpus: ScoredCorpus, kind: str = ARC) -> Audit:
 
 
 def audit_pairs(corpus: ScoredCorpus) -> Audit:
-    """Audit annotations with any number of labels per row."""
+    """List doubtful gold labels where a unit may have several labels (categories that do not exclude each other)."""
     with_gold = np.flatnonzero(corpus.hits != UNKNOWN)
     doubts = []
     for i in with_gold.tolist():

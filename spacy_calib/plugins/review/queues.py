@@ -153,10 +153,10 @@ def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequen
     ]
 
 
-def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
-    """Write the chosen documents as Docs with the predicted annotation, in order.
+def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
+    """Run the pipeline on the chosen documents again, and write them as Docs with the predicted annotation, in order.
 
-    They run through the pipeline again, since scoring keeps no Doc. RAISES C055: the file cannot be written.
+    Scoring keeps no Doc. RAISES C055: the file cannot be written.
     """
     from spacy.tokens import DocBin
 

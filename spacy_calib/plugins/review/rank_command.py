@@ -33,8 +33,8 @@ from .queues import (
     Unit,
     deliver_queue,
     labelled_texts,
+    rerun_and_write_docs,
     unit_in_text,
-    write_docs,
 )
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def rank(
     if to_adapt:
         result["order"] = STRATIFIED
     if queue_output.form == "spacy" and output is not None:
-        write_docs(run, nlp, pipe, result["ranked"], output)
+        rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output))
     return result
 

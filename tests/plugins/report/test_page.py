@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from spacy_calib.optional import figure_class
-from spacy_calib.plugins.report.page import bounds, count, number, percent, render_report, score
+from spacy_calib.plugins.report.page import bounds, count, format_score, number, percent, render_report
 from spacy_calib.plugins.report.page_pictures import svg_element
 from tests.forked import in_own_process
 from tests.plugins.report.made_up import (
@@ -169,7 +169,8 @@ def test_figures_as_they_are_shown():
     assert (number(0.12345), number(None), number(-0.5, 2)) == ("0.1235", "–", "−0.50")
     assert (count(12345), count(None)) == ("12,345", "–")
     assert (percent(0.12345), percent(None)) == ("12.3\xa0%", "–")
-    assert [score(value) for value in (0.9996, 1.0, 0.0002, 0.0, 0.25)] == [">0.999", "1.000", "<0.001", "0.000", "0.250"]
+    shown = {0.9996: ">0.999", 1.0: "1.000", 0.0002: "<0.001", 0.0: "0.000", 0.25: "0.250"}
+    assert {value: format_score(value) for value in shown} == shown
     assert bounds({"raw_low": 0.1, "raw_high": 0.25}, "raw", 2) == "0.10 to 0.25"
     assert bounds({"raw_low": None, "raw_high": None}, "raw") == bounds({}, "raw") == ""
 

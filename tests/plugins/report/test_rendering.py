@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 import spacy_calib
 from spacy_calib.errors import CalibError
 from spacy_calib.errors.visible import visible
-from spacy_calib.plugins.report.page import score
+from spacy_calib.plugins.report.page import format_score
 from spacy_calib.plugins.report.rendering import (
     COLORS,
     NO_SCORE,
@@ -52,7 +52,7 @@ def ner_calib():
 
 
 def labelled(token) -> str:
-    return f"{token.tag_} {score(token._.calib_score)}"
+    return f"{token.tag_} {format_score(token._.calib_score)}"
 
 
 def test_words_carry_what_the_attributes_say(doc):
@@ -189,7 +189,7 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
     assert read_words(doc, "calib") == [Mark(0, len(doc), label, doc._.calib_raw, doc._.calib_score)]
     assert to_displacy(doc[1:3], read_words(doc, "calib"))["ents"] == []
     [(text, shown)] = Page(spacy_calib.render(doc)).marks
-    assert (text, shown) == (doc.text, f"{label} {score(doc._.calib_score)}")
+    assert (text, shown) == (doc.text, f"{label} {format_score(doc._.calib_score)}")
     with pytest.raises(CalibError, match=r"\[C096\].*are of documents \(cats\), not of entities"):
         spacy_calib.render(doc, style="ents")
 

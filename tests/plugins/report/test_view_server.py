@@ -12,7 +12,7 @@ from spacy.util import is_compatible_version
 
 from spacy_calib.doc.zones import _ZONE_VERSIONS
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
-from spacy_calib.plugins.report.page import score
+from spacy_calib.plugins.report.page import format_score
 from spacy_calib.plugins.report.view_server import MAX_BYTES, MAX_CHARACTERS, Viewer
 from tests.conftest import revive
 from tests.forked import in_own_process
@@ -92,7 +92,7 @@ def test_the_page_is_of_this_machine_alone(viewer):
 def test_the_page_shows_the_scores_of_the_attributes(viewer, fitted):
     doc, page = fitted(TEXT), shown(viewer)
     assert marks(page) == [
-        [(token.text, f"{token.tag_} {score(getattr(token._, name))}") for token in doc]
+        [(token.text, f"{token.tag_} {format_score(getattr(token._, name))}") for token in doc]
         for name in ("calib_score", "calib_raw")
     ]
     calibrated, raw = (sum(getattr(token._, name) for token in doc) for name in ("calib_score", "calib_raw"))

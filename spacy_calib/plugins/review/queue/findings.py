@@ -79,7 +79,7 @@ def compare_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> l
 
 
 def expected_recall(units: ReviewUnits) -> list[float | None]:
-    """Return the expected share of the errors among the first units, for each of SHARES, by calibrated scores without gold."""
+    """For each of SHARES: the share of all errors expected in that share of the units, most doubtful first, without gold."""
     doubt = 1 - units.calibrated
     return recall_at(review_order(doubt, 1 - units.raw), doubt)
 

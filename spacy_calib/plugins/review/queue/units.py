@@ -129,7 +129,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def labelled_keys(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> Digests:
-    """Return the keys of labelled texts, with those of all units of labelled documents. keys (Digests): From `unit_keys`."""
+    """Return `labelled` (digests of texts that have labels already) and the keys of all units in documents with such a text."""
     if not len(labelled):
         return labelled
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]

@@ -1,4 +1,4 @@
-"""Collection of the scores of a calib pipe and of gold from Docs, in a few dozen bytes per token.
+"""Build scored corpora for evaluation: scores of a calib pipe and gold from Docs, in a few dozen bytes per token.
 
 For document labels each row is a document, not a token, and its text is stored as the word.
 """

@@ -11,7 +11,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.gold.reading import GoldReader
 from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
-from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
+from spacy_calib.sources.scores_on_doc import DocScoresSource, TokenScoresSource
 from tests.made import category_docs, fitted_categorizer
 from tests.sentences import says
 

@@ -1,4 +1,4 @@
-"""Sources of scores of tokens and documents: of the label of each, or of several labels."""
+"""Sources that read scores of tokens and documents on the Doc: of the label of each, or of several labels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class UnitScoresSource(LeftScoresSource):
             result.append({label: score for label, score in scores.items() if label and not math.isnan(score)})
         return result
 
-    def missing_input(self, docs: Sequence[Doc]) -> list[str]:
+    def reasons_not_to_read(self, docs: Sequence[Doc]) -> list[str]:
         nothing = f"nothing has a score at {self.where}"
         return ["" if any(value is not None for value in self.values(doc)) else nothing for doc in docs]
 

@@ -7,7 +7,7 @@ from spacy.training import Example
 import spacy_calib  # noqa: F401
 from spacy_calib.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
-from spacy_calib.gold.collect import _LabelNumbers, scored_corpus
+from spacy_calib.gold.scored_corpora import _LabelNumbers, scored_corpus
 from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from tests.conftest import examples_for, run_upstream
 
