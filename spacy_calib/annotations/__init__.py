@@ -32,12 +32,10 @@ from .attributes import (
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name, split_mapped_name
 from .kinds import ATTRIBUTE, REJECTED, Kind
 from .spans import (
-    FOUND_PREFIX,
     LINK,
     SPANS_PREFIX,
     BiluoAnnotation,
     EntityAnnotation,
-    FoundAnnotation,
     LinkAnnotation,
     SpanAnnotation,
     span_scores,
@@ -67,8 +65,6 @@ def get_annotation(name: str) -> Annotation:
         return _mapped_annotation(name)
     if name.startswith(SPANS_PREFIX):
         return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
-    if name.startswith(FOUND_PREFIX):
-        return FoundAnnotation(name.removeprefix(FOUND_PREFIX))
     if name.startswith(EXTENSION_PREFIX):
         return ExtensionAnnotation(name.removeprefix(EXTENSION_PREFIX))
     if (cats := cats_from_name(name)) is not None:
@@ -96,7 +92,7 @@ def kind_of(layer: str) -> Kind:
 
 
 __all__ = [
-    "ANNOTATIONS", "ARC_EVENTS", "EXTENSION_PREFIX", "FOUND_PREFIX", "LINK", "REJECTED", "SPANS_PREFIX", "Annotation",
+    "ANNOTATIONS", "ARC_EVENTS", "EXTENSION_PREFIX", "LINK", "REJECTED", "SPANS_PREFIX", "Annotation",
     "CatsAnnotation", "DocumentAnnotation", "Hashes", "Kind", "MappedAnnotation", "SpanAnnotation", "columns_of",
     "count_misaligned", "get_annotation", "has_gold", "head_offsets", "is_blank", "is_space", "kind_of", "label_hashes",
     "plain_name", "rejected_in", "span_scores", "texts_of",

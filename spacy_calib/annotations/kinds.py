@@ -67,6 +67,5 @@ ARCS = Kind(  # head and label of each token, of a parser
 CATEGORIES = Kind(of_documents=True, label_words=("category", "categories"), rejected_key=REJECTED_CATS)  # of a textcat
 # Variants
 BILUO = replace(ENTITIES, has_prefixes=True)  # BILUO tags of an ner
-FOUND_SPANS = replace(SPANS, overlapping=False, has_types=False)  # tokens in spans of a span_finder
 HEADS = replace(ARCS, any_label=True, span_event="all heads right", accuracy_name="UAS with punctuation")  # of a parser
 MULTI_CATEGORIES = replace(CATEGORIES, overlapping=True, no_label_names=("(none)",))  # of a textcat_multilabel

@@ -25,14 +25,13 @@ from .annotation import (
     rejected_in,
     resolve_gold,
 )
-from .kinds import BILUO, ENTITIES, FOUND_SPANS, LINKS, REJECTED_LINKS, SPANS
+from .kinds import BILUO, ENTITIES, LINKS, REJECTED_LINKS, SPANS
 
 # Prefix of the name of the annotation of a span group, before its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
-# FOUND_PREFIX: for span groups without labels, whose tokens have the label FOUND. LINK: name of the annotation of links.
-FOUND_PREFIX, FOUND, LINK = "found:", "SPAN", "link"
-# Hashes of the labels of tokens outside and inside of spans.
-_OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
+LINK = "link"
+# Hash of the label of tokens outside of spans.
+_OUT = np.uint64(get_string_id("O"))
 
 
 class _SpanTokenAnnotation(Annotation):
@@ -189,34 +188,6 @@ class SpanAnnotation(_SpanTokenAnnotation):
             partners = alignment[int(rows[i])]
             hits[i] = len(partners) == 1 and (int(partners[0]), int(hashes[i])) in gold_tokens
         return hits
-
-
-class FoundAnnotation(SpanAnnotation):
-    """The label "SPAN" for tokens in any span of `doc.spans[key]`, else "O"."""
-
-    kind = FOUND_SPANS
-
-    def __init__(self, key: str):
-        super().__init__(key)
-        self.name = f"{FOUND_PREFIX}{key}"
-
-    def hashes(self, doc: Doc) -> Hashes:
-        hashes = super().hashes(doc)
-        for span in self.spans_on(doc):
-            hashes[span.start : span.end] = _FOUND
-        return hashes
-
-    def label(self, token: Token) -> str:
-        is_covered = any(span.start <= token.i < span.end for span in self.spans_on(token.doc))
-        return "" if self.key not in token.doc.spans else FOUND if is_covered else "O"
-
-    def spans_on(self, doc: Doc) -> Sequence[Span]:
-        return [Span(doc, span.start, span.end) for span in super().spans_on(doc)]
-
-    is_gold = Annotation.is_gold
-
-    def _string(self, key: int, strings: object) -> str:
-        return "O" if key == int(_OUT) else FOUND
 
 
 class LinkAnnotation(_EntityTokenAnnotation):

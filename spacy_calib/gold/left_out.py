@@ -11,7 +11,6 @@ from spacy.training import Example
 from ..annotations import Annotation, Kind, count_misaligned, has_gold, plain_name
 from ..annotations.annotation import get_label_comparison
 from ..annotations.label_schemes import LabelScheme, propose_gold_labels, span_confusions
-from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.label_map import shorten_list
 from .conflict_counts import GoldConflicts
 from .contradictions import CATS, NER
@@ -123,7 +122,7 @@ class DroppedGold:
     def _conflict_sentences(self) -> list[str]:
         """Return sentences about texts with several annotations, and about entities that overlap."""
         sentences, conflicts = [], self.conflicts
-        layer, units = _COUNTED.get(self.layer, (self.layer.replace(FOUND_PREFIX, SPANS_PREFIX), "labels"))
+        layer, units = _COUNTED.get(self.layer, (self.layer, "labels"))
         n_compared, n_differing = conflicts.compared[layer], conflicts.differing[layer]
         if conflicts.copies or n_compared:
             times = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, kind_of, plain_name
+from ..annotations import EXTENSION_PREFIX, SPANS_PREFIX, kind_of, plain_name
 from ..errors import CalibError, brief, calib_error
 from ..pairs.documents import count_in_words, pluralize
 from ..spacy_private import set_pipe_meta
@@ -301,7 +301,7 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
 def _required_attributes(layer: str) -> list[str]:
     if layer.startswith(EXTENSION_PREFIX):
         return [f"token.{layer}"]
-    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READ_ATTRIBUTES.get(layer, [])
+    return ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READ_ATTRIBUTES.get(layer, [])
 
 
 def layer_of(nlp: Language, pipe: Any) -> str:

@@ -37,7 +37,6 @@ def check_gold(layer: str, own: Pairs, *gold: str, **more):
     ("ner", "O", r"The gold has no entities \(10 tokens\).*give gold in which people marked entities"),
     ("biluo", "O", "The gold has no entities"),
     ("spans:sc", "O", "The gold has no spans|The gold has no entities"),
-    ("found:sc", "O", "The gold has no"),
     ("arc", "dep", "The gold arc of all 10 tokens is 'dep'"),
     ("link", "NIL", "The gold link of all 10 tokens is 'NIL'"),
     ("cats", "film", "The gold cats of all 10 documents is 'film'"),
