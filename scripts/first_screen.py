@@ -63,7 +63,7 @@ def spread(values: Sequence[float], signed: str = "") -> str:
 
 def score_table(scored: Mapping[str, ScoredEntities]) -> str:
     """Return a Markdown table: of each range of scores the share of entities in it and of right ones among these, means of the sources."""
-    lines = ["| score | raw: entities scored so | of them right | pretrained: entities scored so | of them right |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    lines = ["| score | raw: share of entities | right of these | pretrained: share of entities | right of these |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     for number, name in enumerate(ROWS):
         cells = []
         for kind in ("raw", "pretrained"):
