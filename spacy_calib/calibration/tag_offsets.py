@@ -159,7 +159,10 @@ class _OffsetProblem:
         return mixture
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
-        """Return (offsets, log evidence of each unit) for a strength. tolerance (float): Of the last step."""
+        """Return (offset, log evidence) of each unit, both (n_units,), for a prior of this precision; infinite: offsets of 0.
+
+        start (Floats | None): First guess. tolerance (float): The search ends when all steps are smaller.
+        """
         offsets = np.zeros(self.n_units) if start is None else start.copy()
         if np.isinf(strength):
             return np.zeros(self.n_units), self.evidence_without()

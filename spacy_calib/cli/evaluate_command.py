@@ -79,11 +79,11 @@ def evaluate(
         print_json(tables)
     elif not run.silent:
         show_tables(tables, run.everything)
-        show_files(run, page)
+        show_outputs(run, page)
     return tables
 
 
-def show_files(run: EvaluateRun, page: dict[str, Any] | None) -> None:
+def show_outputs(run: EvaluateRun, page: dict[str, Any] | None) -> None:
     """Print the verdicts of the page, and which files were written. page (dict | None): Its contents."""
     if page is not None:
         from_plugin("show_verdicts")(page)

@@ -106,7 +106,7 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
     for sentence in filter(None, sentences):
         msg.text(f"{sentence}.")
     facts = {
-        **pretrained_line(pipe),
+        **pretrained_lines(pipe),
         "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
         + ("" if description["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
@@ -178,7 +178,7 @@ def attributes_of(pipe: Calibrator) -> str:
     return f"Token._.{attr}_score, _raw, _scores; Doc._.{attr}{span_attributes}"
 
 
-def pretrained_line(pipe: Calibrator) -> dict[str, str]:
+def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
     """Return the lines about the card of a pretrained calibration, and its cut-off if that is in use; {} after a fit."""
     card = pipe.fit_info.pretrained
     if card is None:

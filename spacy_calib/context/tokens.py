@@ -209,7 +209,7 @@ class FurtherScores:
         )
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
-        """Return the adjusted scores of n labels. top (Ints): Indices of the top labels."""
+        """Return the scores of n entries: the top labels' recalibrated, the rest shared. top (Ints): Their indices."""
         assert self.model_ is not None
         spans = self.spans(words, rows[top], tags[top], scores[top])
         return replace_top_scores(rows, scores, top, self.model_.predict(spans, spans.scores))

@@ -86,10 +86,10 @@ class _DigestIndex:
         try:
             return np.fromiter(map(self._index_by_value.__getitem__, keys), np.intp, len(keys))
         except KeyError:
-            self._extend(set(keys), salt)
+            self._cache_indices(set(keys), salt)
             return self.find(values, salt)
 
-    def _extend(self, keys: set[int], salt: str) -> None:
+    def _cache_indices(self, keys: set[int], salt: str) -> None:
         """Cache new values; drop the old ones if the cache would grow too large."""
         new = [key for key in keys if key not in self._index_by_value]
         if len(self._index_by_value) + len(new) > _MAX_CACHED:

@@ -219,7 +219,7 @@ def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], values: Sequence[dict
 
 
 @dataclass(frozen=True)
-class _SpanVotes:
+class _SpanGold:
     """The span gold of one Doc.
 
     accepted_keys (frozenset), rejected_keys (frozenset | None): (start, end, label) of the right and of the wrong spans;
@@ -249,7 +249,7 @@ def _span_keys(spans: Iterable[Span]) -> frozenset[_SpanKey]:
     return frozenset((span.start_char, span.end_char, span.label_) for span in spans)
 
 
-def _count_votes(votes: Sequence[_SpanVotes], layer: str, conflicts: GoldConflicts) -> dict[bool | None, list[_SpanKey]]:
+def _count_votes(votes: Sequence[_SpanGold], layer: str, conflicts: GoldConflicts) -> dict[bool | None, list[_SpanKey]]:
     """Return verdict -> spans: True for right, False for wrong ones (only if rejected), None for contradictory ones."""
     spans: dict[bool | None, list[_SpanKey]] = {True: [], False: [], None: []}
     accepted = Counter(span for vote in votes for span in vote.accepted_keys)
@@ -269,7 +269,7 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
     """Write the entities on which all agree. Tokens of contradictory ones get no gold."""
     gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]
     gaps = [Coverage(_gaps(doc)) for doc in gold_docs]
-    votes = [_SpanVotes(_span_keys(doc.ents), _rejected_keys(doc), gap, True) for doc, gap in zip(gold_docs, gaps, strict=True)]
+    votes = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), gap, True) for doc, gap in zip(gold_docs, gaps, strict=True)]
     spans = _count_votes(votes, NER, conflicts)
     names: dict[_SpanKey, list[str]] = defaultdict(list)
     for ent in (ent for doc in gold_docs for ent in doc.ents if ent.kb_id):
@@ -317,7 +317,7 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
     votes = []
     for doc in (doc for doc in gold_docs if key in doc.spans):
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
-        votes.append(_SpanVotes(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, False))
+        votes.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, False))
     spans = _count_votes(votes, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, spans[True])  # right; spans[None] are contradictory
     # One Doc has all spans, so the merged group has too. With REJECTED it would be read as a group where others are unknown.

@@ -142,7 +142,7 @@ def adapt_tokens(
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit the adaptation of spans; (None, None) if the pipe does not calibrate spans. view (Any): Context's view of tokens."""
+    """Fit an adaptation to gold spans; (None, None) if spans are not calibrated. view (Any): The context's view of tokens."""
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)

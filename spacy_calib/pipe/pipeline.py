@@ -206,7 +206,7 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
     return pipes
 
 
-def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
+def fitted_pipes_with(nlp: Language, attr: str | None) -> list[Calibrator]:
     """Return the fitted pipes with this prefix, or all if None. RAISES C027: no fitted pipe. C068: none with this prefix."""
     available_pipes = fitted_pipes(nlp)
     pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]

@@ -163,7 +163,7 @@ class _GoldOptions:
         return np.where(np.repeat(self.is_open, lengths), if_open, self.right)
 
     def estimate_shares(self, probabilities: Floats) -> list[float]:
-        """Return [with candidates, without] the share of entities whose gold is an option. probabilities: Of options, (n,)."""
+        """Estimate the share of entities whose gold is an option: [of those with candidates, without]. probabilities: (n,)."""
         empty = np.zeros(0)
         gold_sums, rejected_sums = (
             np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty

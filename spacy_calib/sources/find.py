@@ -181,7 +181,7 @@ class LookupResult:
 
 
 def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> LookupResult:
-    """Find the component that the pipe `name` reads. RAISES C020, C022: it cannot be read."""
+    """Return the component that the pipe `name` reads, or why it is missing. RAISES C020, C022: it is there but unreadable."""
     if not source.component:
         return LookupResult(None)
     component = find_component(nlp, source, identity.kind, identity.labels)

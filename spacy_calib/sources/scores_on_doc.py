@@ -172,7 +172,7 @@ class DocScoresSource(UnitScoresSource):
 
     @property
     def where(self) -> str:
-        return _where(self.score)
+        return _place_on_doc(self.score)
 
     def describe_unit(self, doc: Doc, row: int) -> str:
         return f"the document that begins {doc.text[:40]!r}"
@@ -193,12 +193,14 @@ class DocScoresSource(UnitScoresSource):
             ):
                 value = _document_value(units[row], name)
                 value = value.get(labels[tag]) if isinstance(value, Mapping) else value
-                column[row] = score if value is None else as_score(value, _where(name), self.describe_unit(units[row], 0))
+                column[row] = (
+                    score if value is None else as_score(value, _place_on_doc(name), self.describe_unit(units[row], 0))
+                )
             scores.further_scores = {**scores.further_scores, name: column}
         return scores
 
 
-def _where(name: str) -> str:
+def _place_on_doc(name: str) -> str:
     """Return where a Doc stores a score, for messages."""
     if name == CATS:
         return "doc.cats"

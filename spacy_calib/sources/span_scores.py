@@ -208,7 +208,7 @@ def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int
 def read_spans(
     table: Ints, span_scores: Floats, is_chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
 ) -> tuple[Marginals, Spans]:
-    """Return the token scores of a Doc by the best span that covers each, and its spans with the scores of their tokens.
+    """Return the score of each token and label, that of the best span over it, and all spans with these scores per token.
 
     table (Ints): Start, end and label of each span, shape (n, 3). is_chosen (NDArray[bool]): Whether it is on the Doc.
     outside (bool): Whether "O" (column 0) has 1 minus the highest score; else tokens outside of all spans have no score.

@@ -203,14 +203,14 @@ def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior
         return narrow
     folds = folds_of(entries.documents, _FOLDS)
 
-    def held_out_loss(candidate: Prior) -> float:
+    def cross_fitted_loss(candidate: Prior) -> float:
         def score(train: Ints, test: Ints) -> Floats:
             fold_map = AdaptationMap.fit(entries.take(train), groups, candidate)
             return fold_map.adjust(entries.scores[test], entries.tags[test], groups)
 
         return float(log_losses(cross_fit(folds, score), entries.hits).sum())
 
-    return min((narrow, replace(narrow, spreads=(*prior.spreads, prior.further_spread))), key=held_out_loss)
+    return min((narrow, replace(narrow, spreads=(*prior.spreads, prior.further_spread))), key=cross_fitted_loss)
 
 
 def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:

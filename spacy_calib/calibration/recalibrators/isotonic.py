@@ -14,7 +14,7 @@ from .recalibrator import Recalibrator
 
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """Return (distinct scores, ascending; sum of the weights at each; that of the hits) of n > 0 scores."""
+    """Return distinct scores, ascending, the sum of the weights at each, and that of the hits' weights, of n > 0 scores."""
     x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)
     hit_mass = mass * hit
     if (x[1:] < x[:-1]).any():

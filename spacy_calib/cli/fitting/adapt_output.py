@@ -100,7 +100,10 @@ def offsets_in_words(offsets: Mapping[str, float]) -> str:
 
 
 def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
-    """Print how well scores are calibrated on other documents of this domain. unit (str): "token" or "document"."""
+    """Print how far mean scores may be off on other documents of this domain.
+
+    adaptation: One of `fit_info.adaptations`. unit (str): "token" or "document".
+    """
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(
             f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there "

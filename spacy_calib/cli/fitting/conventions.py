@@ -31,8 +31,8 @@ def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return the first "rows" and the suggested "map" for a page."""
+def page_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    """Return for the HTML page the first SHOWN "rows", and the --map that all rows suggest, "map"."""
     rows = conventions or ()
     return {"rows": list(rows[:SHOWN]), "map": suggested_map(rows)}
 

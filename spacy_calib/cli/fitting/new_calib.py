@@ -211,7 +211,7 @@ def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unr
     return load_with_factories(model, inline, exclude=unreadable) if inline else nlp
 
 
-def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dict[str, str] | None) -> Calibrator:
+def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dict[str, str] | None) -> Calibrator:
     """Add a new calib pipe directly after the component that it reads, and remove an old one of the same name.
 
     label_map (dict | None): Component label -> gold label; None takes that of the old pipe, unless it comes from a card.
@@ -263,7 +263,7 @@ def insert_calib(
     name, settings = block
     if not second_pass:
         nlp = with_inline_recognizers(nlp, model, [settings["source"].get("component", "")], unreadable)
-    calib = add_calib(nlp, name, settings, label_map)
+    calib = put_calib(nlp, name, settings, label_map)
     check_readable(nlp, calib)
     annotation = calib.source.annotation(calib.lookup.component())
     expected = "left out for a component that finds sentences"

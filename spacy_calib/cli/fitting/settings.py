@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import brief, calib_error
 from ...pipe.factory import BLOCKS, EntityPipeSettings, PipeSettings, default_config
 from ...pipe.pipeline import reason
-from ..shared.command import check_option, check_registered, method_name
+from ..shared.command import check_option, check_registered, registered_method
 
 # Name of a pipe and its settings, as the block [components.NAME] of a config has them without the factory.
 Block = tuple[str, dict[str, Any]]
@@ -118,7 +118,7 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
     if options.get("method") == "auto":
         del paths[ALIASES["method"]]
     elif "method" in options:
-        paths[ALIASES["method"]] = method_name(options["method"])
+        paths[ALIASES["method"]] = registered_method(options["method"])
     return paths
 
 

@@ -194,7 +194,7 @@ def fill_methods(help: str) -> str:
     return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
-def method_name(method: str) -> str:
+def registered_method(method: str) -> str:
     """Return the registered name of a recalibrator, also from its short name. RAISES C056: unknown. C185: ambiguous."""
     from ...registry import REGISTRIES, recalibrators
 

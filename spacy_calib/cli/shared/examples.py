@@ -285,7 +285,7 @@ def stream_examples(
     n_examples = 0
     files = text_files(path)
     for file in files:
-        check_lines(file, fields)
+        check_texts(file, fields)
     for file in files:
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
@@ -316,7 +316,7 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
     return example
 
 
-def check_lines(file: Path, fields: Fields = FIELDS) -> None:
+def check_texts(file: Path, fields: Fields = FIELDS) -> None:
     """Read a file of plain texts to its end, to find errors before the first text is scored. A FIFO can only be read once.
 
     RAISES C074, C304, C440 to C442: as `read_records`.

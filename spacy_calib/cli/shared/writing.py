@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file as `write_chunks` does. RAISES C055: it cannot be written."""
+    """Write a file; an older one stays until the new one is complete. RAISES C055: it cannot be written."""
     write_chunks(path, (content,))
 
 

@@ -59,7 +59,7 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
 
 def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
-    """Return whether --fail-on names the verdict of a pipe."""
+    """Return whether --fail-on names the drift verdict of any pipe. result: What the command prints as JSON."""
     verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
     return any(verdict in failing_verdicts(fail_on) for verdict in verdicts)
 

@@ -38,7 +38,7 @@ class TextSums(FieldwiseSum):
 
     @classmethod
     def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
-        """Sum over the predicted labels of all tokens, and over all predicted entities."""
+        """Sum over predicted labels and entities; without a record only the scores of tokens, and how many these are."""
         n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
             return cls(n, scores)

@@ -150,7 +150,7 @@ class AnswerText:
         return up, down, separators, second.start - first.end, label.start < text.start
 
     def locate(self, text: str, label: str, n: int) -> list[tuple[TextMatch, TextMatch]]:
-        """Return (occurrence of a text, nearest occurrence of its type), at most n with the shortest distance, in order."""
+        """Return (occurrence of the text, nearest occurrence of the label) of the n nearest pairs, in text order."""
         labels = self.find_all(label)
         starts = [match.start for match in labels]
         candidates = []

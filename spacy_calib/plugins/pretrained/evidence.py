@@ -341,7 +341,7 @@ class SpanEvidence:
 
 
 def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the evidence in each map without lists, by key of NEEDS. types: Entity labels to score."""
+    """Return the names of the evidence of each map that needs no lists: key of NEEDS -> names. types: Entity labels."""
     by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
     shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
     simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]

@@ -14,7 +14,7 @@ from ...context.tokens import TokenContext
 
 
 @dataclass(frozen=True, eq=False)
-class RawLabels:
+class RestoredRawScores:
     """The step that restores the raw scores of some labels. shrinkage: Step before it, or None. columns: Their columns."""
 
     shrinkage: Shrinkage | None
@@ -37,8 +37,8 @@ class GatedContext(Part):
         self.when, self.functions = self.inner.when, self.inner.functions
 
     @property
-    def shrinkage(self) -> RawLabels:
-        return RawLabels(self.inner.shrinkage, self.raw)
+    def shrinkage(self) -> RestoredRawScores:
+        return RestoredRawScores(self.inner.shrinkage, self.raw)
 
     def apply(self, predictions: Predictions) -> Predictions:
         return self.inner.apply(predictions)

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...cli.fitting.conventions import conventions_of
+from ...cli.fitting.conventions import page_conventions
 from ...cli.shared.screen import msg
 from ...metrics.sentences import with_article
 from ...pairs.documents import by_unit, extent_in_words
@@ -60,7 +60,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
         title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"
         if len(unit.view):
             views.append(view_contents(table.corpus, unit.view, unit.to_dict(), {"name": title, **facts}))
-            views[-1]["conventions"] = conventions_of(None if name == "entities" else table.conventions)
+            views[-1]["conventions"] = page_conventions(None if name == "entities" else table.conventions)
         else:
             notes.append(f"Not evaluated: {title} (pipe {table.name}). The data has none with both gold and a score.")
     return views, notes

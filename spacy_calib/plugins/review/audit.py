@@ -71,7 +71,7 @@ class Audit:
 
     @classmethod
     def from_doubts(cls, doubts: Sequence[Doubt], n_labels: int, n_wrong: float | None) -> Audit:
-        """Keep and sort the doubts whose rival is likelier than the gold label."""
+        """Keep the doubts whose rival is likelier than the gold label, by priority. n_labels, n_wrong: As in `Audit`."""
         likely = [doubt for doubt in doubts if doubt.p_rival > doubt.p_gold]
         return cls(sorted(likely, key=lambda doubt: (-doubt.priority, doubt.first, doubt.last)), n_labels, n_wrong)
 

@@ -11,7 +11,7 @@ from typing import Any
 from spacy.language import Language
 
 from ...doc.zones import memory_zone
-from ...pipe.pipeline import check_readable, check_unit, import_user_code, load_pipeline, pipes_named
+from ...pipe.pipeline import check_readable, check_unit, fitted_pipes_with, import_user_code, load_pipeline
 from .messages import calib_error
 from .score_rows import get_columns, score_rows
 
@@ -94,7 +94,7 @@ class TextScorer:
 def _load_checked(scorer: TextScorer, mtime: int) -> tuple[Language, tuple[str, ...]]:
     import_user_code(scorer.code)
     nlp = load_pipeline(scorer.model)
-    pipes = pipes_named(nlp, scorer.attr)
+    pipes = fitted_pipes_with(nlp, scorer.attr)
     for pipe in pipes:
         check_readable(nlp, pipe)
     check_unit(nlp, pipes, scorer.unit)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from spacy.language import Language
 
-from spacy_calib.cli.fitting.conventions import SHOWN, conventions_of, show_conventions, suggested_map
+from spacy_calib.cli.fitting.conventions import SHOWN, page_conventions, show_conventions, suggested_map
 from tests.cli.conftest import calib, json_of, ok, save_docs, save_gold
 from tests.conftest import gold_doc, made_up_sentences, revive
 
@@ -83,8 +83,8 @@ def test_the_first_ones_are_shown(capsys):
     printed = capsys.readouterr().out
     assert "T9" in printed.split("...")[0]
     assert "... and 2 more, with fewer tokens." in printed
-    assert len(conventions_of(rows)["rows"]) == SHOWN
-    assert conventions_of(None) == {"rows": [], "map": ""}
+    assert len(page_conventions(rows)["rows"]) == SHOWN
+    assert page_conventions(None) == {"rows": [], "map": ""}
     show_conventions(None)
     assert not capsys.readouterr().out
 

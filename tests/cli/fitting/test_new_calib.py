@@ -3,7 +3,7 @@
 import pytest
 import spacy
 
-from spacy_calib.cli.fitting.new_calib import add_calib, block_to_fit, new_block
+from spacy_calib.cli.fitting.new_calib import block_to_fit, new_block, put_calib
 from spacy_calib.cli.fitting.settings import DEFAULTS, settings_from_file
 
 
@@ -89,5 +89,5 @@ def test_a_config_may_name_either_factory(block, expected, tmp_path):
 def test_a_pipe_that_replaces_another_has_its_factory(nlp):
     nlp.add_pipe("calib_ent")
     settings = {key: value for key, value in nlp.get_pipe_config("calib_ent").items() if key != "factory"}
-    add_calib(nlp, "calib_ent", settings, None)
+    put_calib(nlp, "calib_ent", settings, None)
     assert nlp.get_pipe_meta("calib_ent").factory == "calib_ent"

@@ -12,7 +12,7 @@ from spacy_calib.cli.shared.examples import RunSettings, read_texts, stream_exam
 from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
-from spacy_calib.pipe.pipeline import check_readable, load_pipeline, pipes_named
+from spacy_calib.pipe.pipeline import check_readable, fitted_pipes_with, load_pipeline
 from tests.cli.conftest import docs_in, json_of, save_gold
 from tests.sentences import says
 
@@ -21,7 +21,7 @@ TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 
 def opened(model, attr=None):
     nlp = load_pipeline(str(model))
-    pipe = pipes_named(nlp, attr)[0]
+    pipe = fitted_pipes_with(nlp, attr)[0]
     check_readable(nlp, pipe)
     return nlp, pipe
 

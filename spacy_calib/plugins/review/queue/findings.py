@@ -25,7 +25,7 @@ def review_order(doubt: Floats, ties: Floats | None = None) -> Ints:
 
 
 def dense_ranks(doubt: Floats, ties: Floats | None = None) -> Ints:
-    """Return a rank for each unit, higher for units earlier in `review_order`, equal for units with equal keys."""
+    """Return a rank for each unit, higher if more doubtful, then by higher `ties`; equal only if both are equal."""
     keys = np.stack([doubt, doubt if ties is None else ties], axis=1)
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
