@@ -136,7 +136,7 @@ def test_adapt_page_and_picture(fitted, folder, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "on 120 documents" in page
     assert "one document and one label with its score" in page
-    assert "text categorizer" in page
+    assert "textcat: documents" in page
 
 
 def test_a_cut_off_of_documents_accepts_what_reaches_it(folder, fitted, tmp_path):

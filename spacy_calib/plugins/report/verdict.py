@@ -43,10 +43,7 @@ REFERENCE_SCORE, BIN_WIDTH, MIN_PAIRS = 0.9, 0.05, 50
 
 def noun_of(annotation: str) -> str:
     """Return the word for the component that sets an annotation."""
-    return NOUNS.get(
-        annotation,
-        "span categorizer" if annotation.startswith("spans") else "span finder" if annotation.startswith("found") else "model",
-    )
+    return NOUNS.get(annotation, "span categorizer" if annotation.startswith("spans") else "model")
 
 
 def right_at(scores: Floats, hits: Any) -> int | None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spacy_calib.plugins.report.verdict import VerdictFigures, _error_clause, _group_sentences, status_of
+from spacy_calib.plugins.report.verdict import VerdictFigures, _error_clause, _group_sentences, noun_of, status_of
 from tests.plugins.report.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of
 
 CHANCE = VerdictFigures(0.010, 0.012, 0.0, 0.015, percent_right=90, leaning="sure")
@@ -38,6 +38,15 @@ TABLE = [
     (0.000, 0.012, (0.0, 0.0), {"was_fitted": True}, "seen"),
     (0.300, 0.012, (0.2, 0.4), {"was_fitted": True, "has_few": True}, "seen"),
 ]
+
+
+def test_nouns_name_the_component():
+    assert [noun_of(name) for name in ("tag", "cats", "spans:sc", "_.own")] == [
+        "tagger",
+        "text categorizer",
+        "span categorizer",
+        "model",
+    ]
 
 
 @pytest.mark.parametrize(("error", "floor95", "interval", "more", "status"), TABLE)
