@@ -181,8 +181,8 @@ def framed_gold(folder: Path, component: str, n_words: int) -> tuple[Path, list[
     made_up = [gold_doc(vocab, sentence) for sentence in made_up_sentences(150, 5)]
     known = list({doc.text: doc for doc in (made_up if component == "tagger" else entity_docs(100, 5, vocab))}.values())
     docs = [*known, *(candidates[i] for i in secrets)]
-    order = np.random.default_rng(1).permutation(len(docs))
-    return save_docs(folder / "gold.spacy", [docs[i] for i in order]), known, candidates, secrets
+    shuffled = [docs[i] for i in np.random.default_rng(1).permutation(len(docs))]
+    return save_docs(folder / "gold.spacy", shuffled), known, candidates, secrets
 
 
 def scores_of(nlp: Language, docs: list[Doc]) -> np.ndarray:
@@ -196,10 +196,8 @@ def scores_of(nlp: Language, docs: list[Doc]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("component", "options"), [
-    ("tagger", ["-m", "isotonic", "--groups", "5", "--always"]),
-    ("tagger", ["-m", "histogram", "--groups", "5", "--always"]),
-    ("ner", ["-m", "scaling-binning", "--always"]),
-    ("ner", []),
+    ("tagger", ["-m", "isotonic", "--groups", "5", "--always"]), ("tagger", ["-m", "histogram", "--groups", "5", "--always"]),
+    ("ner", ["-m", "scaling-binning", "--always"]), ("ner", []),
 ])  # fmt: skip
 def test_no_saved_number_is_the_score_of_a_text(component, options, model, ner_model, tmp_path):
     """Points of an isotonic map and edges of bins were: of 20 names 16 were among the 40 nearest of 1,200 guesses, now at most 4."""
