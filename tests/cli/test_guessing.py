@@ -97,8 +97,6 @@ def test_the_data_of_a_fit_is_known_again(fitted, secret):
     assert "JUDGED ON THE FIT DATA" in calib("evaluate", fitted, secret).text
 
 
-# Texts of a known frame: somebody guesses the one word that he does not know
-
 N_CANDIDATES, N_SECRETS, N_NEAREST = 1200, 20, 40
 
 
