@@ -46,12 +46,12 @@ def trf(tmp_path_factory):
         optimizer.learn_rate = 0.01
         for step in range(25):
             nlp.update(examples[8 * step : 8 * step + 8], sgd=optimizer)
+        nlp.add_pipe("calib", after="tagger")
+        fit_calib(nlp, examples_for(nlp, 120, seed=2))
         yield nlp
 
 
 def test_fit_evaluate_save_and_load(trf, tmp_path):
-    trf.add_pipe("calib", after="tagger")
-    fit_calib(trf, examples_for(trf, 120, seed=2))
     scores = trf.evaluate(examples_for(trf, 60, seed=3))
     assert scores["tag_acc"] > 0.5
     assert scores["calib_smce"] < 0.2
