@@ -28,7 +28,7 @@ from pretrain.entities import FULL, gather
 from pretrain.sources import ENTITIES, FURTHER, GITHUB, TO_THREE, Source, runs
 from quality.readers import Documents
 
-from spacy_calib.calibration.thresholds import find_threshold, round_down
+from spacy_calib.calibration.thresholds import find_thresholds
 from spacy_calib.plugins.pretrained.card import card_folder
 from spacy_calib.plugins.review.queue.choosing import sample_entities
 from spacy_calib.types import Floats, Ints
@@ -88,7 +88,7 @@ def score_source(source: Source, model: str, cache: Path) -> Scored:
 
 
 def ours(draw: Scored, precision: float) -> float | None:
-    return find_threshold(round_down(draw[0]), *draw[1:], precision, CONFIDENCE).cutoff
+    return find_thresholds(*draw, ["all"] * len(draw.hits), {"all": precision}, CONFIDENCE)["all"].cutoff
 
 
 def mapie(draw: Scored, precision: float, n_starts: int | None = None) -> float | None:
