@@ -61,8 +61,9 @@ class IsotonicRegression(Recalibrator):
         y = np.clip(isotonic_regression(hit_mass / mass, sample_weight=mass), 0.0, 1.0)
         ends = np.flatnonzero(y[1:] != y[:-1])
         lower, upper = _ends_of_slopes(x[ends], x[ends + 1])
-        self.x_ = np.stack([lower, upper], axis=1).ravel() if len(ends) else np.array([0.5])
-        self.y_ = np.stack([y[ends], y[ends + 1]], axis=1).ravel() if len(ends) else y[:1]
+        points, values = np.stack([lower, upper], axis=1).ravel(), np.stack([y[ends], y[ends + 1]], axis=1).ravel()
+        distinct = np.append(True, points[1:] > points[:-1])[: len(points)]  # a score between two steps without room for slopes
+        self.x_, self.y_ = (points[distinct], values[distinct]) if len(ends) else (np.array([0.5]), y[:1])
 
     def _predict(self, scores: Floats) -> Floats:
         probabilities = np.interp(scores, self.x_, self.y_)
