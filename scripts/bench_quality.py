@@ -1,4 +1,4 @@
-"""The quality benchmark: all methods of the package and its peers on all data sets, as Markdown and JSON.
+"""The quality benchmark: all methods of the package and its peers on all data sets, as Markdown and a table.
 
     SPACY_CALIB_DATA=../shared/data python scripts/bench_quality.py
 
@@ -126,12 +126,8 @@ def main() -> int:
     )
     parser.add_argument("--limit", type=float, default=600, help="seconds that a run of a peer may take")
     parser.add_argument("--samples", type=int, default=N_SAMPLES, help="resamples of the documents for Holm's bounds")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for quality.csv and .jsonl")
-    parser.add_argument("--pages", action="store_true", help="write the page and .csv anew from quality.jsonl, and run nothing")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for quality.csv")
     options = parser.parse_args()
-    if options.pages:
-        page.write(page.read(options.output / "quality.jsonl"), options.output)
-        return 0
     shown = ["scripts/bench_quality.py"]
     for name in ("sets", "peers", "limit", "samples"):
         value = getattr(options, name)

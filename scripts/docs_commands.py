@@ -1,5 +1,5 @@
 """Writes what the docs read from the code: reference/commands.md, every command of `python -m spacy calib` with its options; in
-reference/python.md the lists of what is public; in questions.md the index of errors and warnings.
+reference/python.md the lists of what is public.
 
 python scripts/docs_commands.py           write the pages
 python scripts/docs_commands.py --check   end with 1 where a page is not what would be written
@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from docs_messages import index
-from frame import with_part
 
 from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
 
@@ -189,12 +187,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="Write nothing; end with 1 where a page would change")
     options = parser.parse_args()
     old = []
-    pages = {
-        "reference/commands.md": page(),
-        "reference/python.md": public_page(),
-        "questions.md": with_part(DOCS / "questions.md", "messages", index()),
-    }
-    for name, text in pages.items():
+    for name, text in {"reference/commands.md": page(), "reference/python.md": public_page()}.items():
         if not options.check:
             (DOCS / name).write_text(text, encoding="utf8")
         elif (DOCS / name).read_text(encoding="utf8") != text:

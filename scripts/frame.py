@@ -30,17 +30,12 @@ def say(*words: object) -> None:
 
 def replace_part(page: Path, name: str, text: str) -> None:
     """Write a page with a text between `<!-- written: NAME -->` and `<!-- end: NAME -->`. RAISES ValueError: it has no such part."""
-    page.write_text(with_part(page, name, text), encoding="utf8")
-
-
-def with_part(page: Path, name: str, text: str) -> str:
-    """Return what `replace_part` writes."""
     begin, end = f"<!-- written: {name} -->\n", f"<!-- end: {name} -->"
     before, mark, rest = page.read_text(encoding="utf8").partition(begin)
     _, closing, after = rest.partition(end)
     if not mark or not closing:
         raise ValueError(f"{page} has no part between '{begin.strip()}' and '{end}'; add both lines.")
-    return f"{before}{begin}\n{text.strip()}\n\n{end}{after}"
+    page.write_text(f"{before}{begin}\n{text.strip()}\n\n{end}{after}", encoding="utf8")
 
 
 # Options
@@ -171,13 +166,6 @@ def open_scored(model: str | Path, data: Path) -> tuple[Any, Any, Any]:
     return nlp, pipe, score(nlp, pipe, stream_examples(nlp, data))
 
 
-def run_over(nlp: Any, names: Sequence[str], file: Path) -> list[Any]:
-    """The examples of gold, whose predicted Docs have been through these pipes. RAISES CalibError: the file cannot be read."""
-    from spacy_calib.cli.shared.examples import read_examples, run_pipes
-
-    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc=False), names, silent=True, title=""))
-
-
 # Tables and what intervals say
 
 # What was printed: the titles of a table and below them its cells.
@@ -247,11 +235,6 @@ def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
 
 
 # Memory
-
-
-def resident_mib() -> float:
-    """Resident memory of this process; where the system does not tell, the highest that it ever was."""
-    return _status("VmRSS") or peak_mib()
 
 
 def peak_mib() -> float:

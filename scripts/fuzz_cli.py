@@ -26,9 +26,9 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import spacy
@@ -44,48 +44,16 @@ from tools.fuzz_state import damaged_bytes
 from spacy_calib.cli import LazyCommands
 from spacy_calib.cli.shared.command import check_values
 
-WORDS = {
-    "DT": ("DET", "Definite=Def", "the a this every"),
-    "NN": ("NOUN", "Number=Sing", "dog bank market price book light report run study duck"),
-    "NNS": ("NOUN", "Number=Plur", "dogs banks prices books reports runs"),
-    "VBD": ("VERB", "Tense=Past", "saw bought closed found read opened"),
-    "VBZ": ("VERB", "Tense=Pres", "sees buys reports runs books studies"),
-    "JJ": ("ADJ", "Degree=Pos", "old light open new green"),
-    "RB": ("ADV", "_", "early often back well"),
-    "IN": ("ADP", "_", "in on of under like"),
-    "NNP": ("PROPN", "Number=Sing", "Anna Paris Google Smith May"),
-    ".": ("PUNCT", "_", ". ! ?"),
-}
-TEMPLATES = ("DT JJ NN VBD DT NN IN NNP .", "NNP VBZ NNS IN DT NN RB .", "DT NNS IN NNP VBD RB .", "NNP VBD DT JJ NNS .")
-ENTITIES = {"NNP": {"Anna": "PERSON", "Smith": "PERSON", "Paris": "GPE", "Google": "ORG", "May": "DATE"}}
-NOISE = 0.08
-
-
-class Word(NamedTuple):
-    form: str
-    upos: str
-    tag: str
-    feats: str
-
-
-def sentences(n: int, seed: int) -> Iterator[list[Word]]:
-    """Sentences of words that a tagger may well take for something else; some gold tags are wrong."""
-    rng = random.Random(seed)
-    for _ in range(n):
-        made = []
-        for slot in rng.choice(TEMPLATES).split():
-            tag = rng.choice(list(WORDS)) if rng.random() < NOISE else slot
-            upos, feats, _ = WORDS[tag]
-            made.append(Word(rng.choice(WORDS[slot][2].split()), upos, tag, feats))
-        yield made
-
+sys.path.insert(0, str(ROOT))  # the tests make the sentences
+from tests.conftest import made_up_sentences
 
 STRANGE = [
     "", " ", "0", "-1", "1", "2", "1.5", "nan", "inf", "1e300", "9" * 30, "a" * 300, "x", "é\u202e", "a\nb", "--", "-", "{}", "[]", "null", "true",
-    '{"x": 1}', '[{"_": {"a": 1}}]', '[{"TAG": "NN"}]', '[{"OP": "*"}]', "PERSON", "PERSON,ORG", "tagger", "ner", "calib", "all", "isotonic", "auto", "json",
+    '{"x": 1}', '[{"_": {"a": 1}}]', '[{"TAG": "NOUN"}]', '[{"OP": "*"}]', "PERSON", "PERSON,ORG", "tagger", "ner", "calib", "all", "isotonic", "auto", "json",
     "by-doc", "*", "a..b", "=", "a=b", "PERSON=PER", "missing", "missing/x", "gold.spacy", "texts.jsonl", "empty.spacy", "broken.spacy", "plain",
     "..x", "...", ".", "..", "/dev/null", "../up", "out.json", "out.html", "out.csv", "out.xyz", "sub/out.json", "\x00", "\udcff", "--nothing",
 ]  # fmt: skip
+NAMES = {"dog": "PERSON", "cat": "PERSON", "duck": "GPE"}
 PIPELINES = ["plain", "tags", "ents"]
 FITTED = ["tags", "tags", "tags", "ents", "ents", "ents", "plain"]
 GOLD = ["gold.spacy"] * 6 + ["texts.jsonl", "gold.conllu", "."]
@@ -93,7 +61,7 @@ GOLD = ["gold.spacy"] * 6 + ["texts.jsonl", "gold.conllu", "."]
 LIKELY: dict[str, list[str]] = {
     "component": ["tagger", "ner"], "attr": ["calib", "calib_ent"], "seed": ["1"],
     "precision": ["0.5"], "recall": ["0.5"], "method": ["platt", "isotonic"], "n_process": ["1"], "gpu_id": ["-1"], "columns": ["text=text"],
-    "code": ["code.py"], "label_map": ["PERSON=PER", "PERSON=PERSON,GPE=GPE"], "card": ["universal"], "tags": ["NN", "PERSON"],
+    "code": ["code.py"], "label_map": ["PERSON=PER", "PERSON=PERSON,GPE=GPE"], "card": ["universal"], "tags": ["NOUN", "PERSON"],
     "config": ["plain/config.cfg"], "unit": ["sentence", "token", "entity", "document"], "train_data": ["gold.spacy"], "gold": ["gold.spacy"],
     "exclude": ["gold.spacy"], "apply": ["cut_offs.json", "out.json"], "plot": ["out.svg"], "by": ["source", "label", "pos"], "fail_on": ["drop", "any"],
 }  # fmt: skip
@@ -103,11 +71,13 @@ COMMAND = typer.main.get_command(app)
 
 
 def gold_docs(nlp: Language, n: int, seed: int) -> list[Doc]:
+    """The tests' sentences of words that a tagger may well take for something else, with nouns as entities."""
     docs = []
-    for sentence in sentences(n, seed):
-        doc = Doc(nlp.vocab, words=[word.form for word in sentence], tags=[word.tag for word in sentence])
-        names = ENTITIES["NNP"]
-        doc.set_ents([Span(doc, i, i + 1, names[token.text]) for i, token in enumerate(doc) if token.text in names])
+    for sentence in made_up_sentences(n, seed):
+        doc = Doc(nlp.vocab, words=[word for word, _ in sentence], tags=[tag for _, tag in sentence])
+        doc.set_ents(
+            [Span(doc, i, i + 1, NAMES[word]) for i, (word, tag) in enumerate(sentence) if tag == "NOUN" and word in NAMES]
+        )
         docs.append(doc)
     return docs
 

@@ -1,13 +1,10 @@
-"""The results of the quality benchmark: a part of docs/evidence.md; quality.csv, a row for each method on each data set, or why it
-failed; quality.jsonl, all figures.
-"""
+"""The results of the quality benchmark: a part of docs/evidence.md, and quality.csv, a row for each method on each data set, or why it failed."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +16,8 @@ FIGURES = ("log_loss", "brier", "smce", "mean_gmce", "seconds")
 
 
 def write(result: dict[str, Any], folder: Path) -> None:
-    """Both files, and the part of the page if the folder has it."""
+    """The table, and the part of the page if the folder has it."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "quality.jsonl").write_text(json_lines(rounded(result)), encoding="utf8")
     (folder / "quality.csv").write_text(table(result), encoding="utf8", newline="")
     if (page := folder / "evidence.md").exists():
         replace_part(page, "quality", markdown(result))
@@ -98,36 +94,3 @@ stay under {100 * MARGIN:g} % of the raw loss for all fixed methods, on {total["
 **Better than the paper**: the paired {100 * COVERAGE:g} % intervals of the difference (auto - TFG-5 with each of the paper's three methods) lie \
 below 0 on {total["better_than_paper"]["log_loss"]} of {total["sets"]} sets.
 """)
-
-
-def json_lines(result: dict[str, Any]) -> str:
-    """A line for the command and what it found, one for each set, one for each method of ours and each run of a peer on it."""
-    lines: list[dict[str, Any]] = [{key: value for key, value in result.items() if key != "sets"}]
-    for one in result["sets"]:
-        lines.append({"set": one["name"], **{key: value for key, value in one.items() if key not in ("name", "ours", "peers")}})
-        lines += [{"set": one["name"], "ours": name, **found} for name, found in one["ours"].items()]
-        lines += [{"set": one["name"], **found} for found in one["peers"]]
-    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-
-
-def rounded(value: Any) -> Any:
-    """Plain data with numbers of six digits, so that the file stays small."""
-    if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [rounded(one) for one in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def read(file: Path) -> dict[str, Any]:
-    """What `write` wrote as quality.jsonl, rounded."""
-    first, *lines = (json.loads(line) for line in file.read_text(encoding="utf8").splitlines())
-    sets: list[dict[str, Any]] = []
-    for line in lines:
-        if "ours" in line:
-            sets[-1]["ours"][line["ours"]] = {key: value for key, value in line.items() if key not in ("set", "ours")}
-        elif "peer" in line:
-            sets[-1]["peers"].append(line)
-        else:
-            sets.append({"name": line["set"], **line, "ours": {}, "peers": []})
-    return {**first, "sets": sets}

@@ -7,7 +7,6 @@ FOLDER are described in Data. Kinds of methods:
 
 - binary: fits (score, hit) of pairs: "pooled" one map, "per group" one for each TFG-5 group. A group whose fit pairs are all hits or all
   misses, or that has none, takes the pooled map.
-- segments: the same, but the peer is told the segment of each pair and does the rest: "per tag" or "per group".
 - multiclass: fits the n x K matrix of the model's outputs with the gold column of each token; the calibrated n x K matrix is read at the
   test pairs. Tokens whose gold the model does not know have no column to fit, so they are left out (as pairs, binary methods count
   them as misses).
@@ -119,9 +118,8 @@ def coded(column: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 # Adapters: method -> fit. Binary and multiclass: fit(X, y) -> predict, predict(X) -> what X becomes; X is the scores of pairs, shape
-# (n_pairs,), and y their hits, or X is the logits or probabilities of tokens, and y the column of the gold label of each row. Segments:
-# fit(scores, hits, segments) -> predict(scores, segments). Features: fit(numbers, categories, hits, documents) ->
-# predict(numbers, categories) -> scores; the first number is the log-odds of the score.
+# (n_pairs,), and y their hits, or X is the logits or probabilities of tokens, and y the column of the gold label of each row. Features:
+# fit(numbers, categories, hits, documents) -> predict(numbers, categories) -> scores; the first number is the log-odds of the score.
 
 
 def estimator(
@@ -269,33 +267,6 @@ def netcal(method: str) -> Fit:
     return estimator(lambda n: getattr(scaling, method)(), calls=calls, tensorboard=False, random_state=0)
 
 
-def uncertainty_calibration(method: str) -> Fit:
-    import calibration
-
-    name, _, bins = method.partition(", ")
-    n_bins = int(bins.split()[0]) if bins else N_BINS
-    return estimator(lambda n: getattr(calibration, name)(n, n_bins), calls=("train_calibration", "calibrate"))
-
-
-def probcal_binary(method: str) -> Fit:
-    import probcal
-
-    return estimator(lambda n: getattr(probcal, method)())
-
-
-def probcal_segments(method: str) -> Fit:
-    import probcal
-
-    base = f"{method.removeprefix('Segmented ').capitalize()}Calibrator"
-
-    def fit(scores: np.ndarray, hits: np.ndarray, segments: np.ndarray) -> Predict:
-        fitted = probcal.SegmentedCalibrator(getattr(probcal, base)())
-        fitted.fit(scores, hits.astype(int), segments=segments)
-        return lambda scores, segments: fitted.predict_proba(scores, segments=segments)
-
-    return fit
-
-
 def probmetrics_make(method: str) -> Callable[[int], Any]:
     """What makes an unfitted calibrator: its factory's name, with its mixture (Laplace smoothing) or not, or a class."""
     from probmetrics import calibrators
@@ -314,24 +285,6 @@ def probmetrics_multiclass(method: str) -> Fit:
     return estimator(probmetrics_make(method))
 
 
-def betacal_binary(method: str) -> Fit:
-    from betacal import BetaCalibration
-
-    return estimator(lambda n: BetaCalibration(parameters=method), calls=("fit", "predict"))
-
-
-def venn_abers_binary(method: str) -> Fit:
-    from venn_abers import VennAbers
-
-    return estimator(lambda n: VennAbers(), two_columns, lambda both: of_hits(both[0]))
-
-
-def venn_abers_multiclass(method: str) -> Fit:
-    from venn_abers.venn_abers import predict_proba_prefitted_va
-
-    return lambda X, gold: lambda test: predict_proba_prefitted_va(X, gold, test, va_tpe=method)[0]
-
-
 class Peer(NamedTuple):
     """A package to compare with.
 
@@ -345,8 +298,6 @@ class Peer(NamedTuple):
 
 NUMBERS = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
 TORCH = "torch==2.13.0"  # installed first and alone, so that the CPU build of an index set up for it is taken
-_MAPS = ("HistogramBinning", "IsotonicRegression", "BBQ", "LogisticCalibration")
-_MARGINAL = (f"{name}MarginalCalibrator, {n} bins" for name in ("PlattBinner", "Histogram") for n in (10, 100))
 _BOTH = ("logits", "probabilities")
 PEERS: dict[str, Peer] = {
     "scikit-learn": Peer((NUMBERS,), {
@@ -358,19 +309,11 @@ PEERS: dict[str, Peer] = {
     }),
     "mcgrad": Peer((("mcgrad==0.1.5", *NUMBERS),), {"features": (mcgrad_features, ("MCGrad",))}),
     "netcal": Peer(((TORCH,), ("netcal==1.4.0", *NUMBERS)), {
-        "binary": (netcal, (*_MAPS, "ENIR", "BetaCalibration", "TemperatureScaling")),
-        "multiclass": (netcal, ("TemperatureScaling",)),
-        "multiclass, seen": (netcal, _MAPS),
-    }),
-    "uncertainty-calibration": Peer((("uncertainty-calibration==0.1.4", *NUMBERS),), {
-        "binary": (uncertainty_calibration, ("PlattBinnerCalibrator", "PlattCalibrator", "HistogramCalibrator")),
-        "multiclass, seen": (uncertainty_calibration, tuple(_MARGINAL)),
-    }),
-    "probcal": Peer((("probcal==0.4.0", *NUMBERS),), {
-        "segments": (probcal_segments, ("Segmented beta", "Segmented isotonic", "Segmented spline")),
-        "binary": (probcal_binary, (
-            "BetaCalibrator", "SplineCalibrator", "CenteredIsotonicCalibrator", "CalibratorSelector",
+        "binary": (netcal, (
+            "HistogramBinning", "IsotonicRegression", "BBQ", "LogisticCalibration", "ENIR", "BetaCalibration", "TemperatureScaling",
         )),
+        "multiclass": (netcal, ("TemperatureScaling",)),
+        "multiclass, seen": (netcal, ("IsotonicRegression", "LogisticCalibration")),
     }),
     "probmetrics": Peer(((TORCH,), ("probmetrics==1.3.0", "numba==0.68.1", *NUMBERS)), {
         "binary": (probmetrics_binary, ("affine-scaling", "quadratic-scaling", "isotonic")),
@@ -378,11 +321,6 @@ PEERS: dict[str, Peer] = {
             "temp-scaling", "ts-mix", "svs", "svs + mixture", "sms", "sms + mixture",
             "ETSCalibrator", "VectorScalingCalibrator",
         )),
-    }),
-    "betacal": Peer((("betacal==1.1.0", *NUMBERS),), {"binary": (betacal_binary, ("abm", "am", "ab"))}),
-    "venn-abers": Peer((("venn-abers==1.5.4", "pandas==2.3.3", *NUMBERS),), {
-        "binary": (venn_abers_binary, ("inductive",)),
-        "multiclass, seen": (venn_abers_multiclass, ("one_vs_rest",)),
     }),
 }  # fmt: skip
 
@@ -419,13 +357,6 @@ def run_binary(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     return calibrated
 
 
-def run_segments(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
-    """Calibrated scores of the test pairs with the peer's own way with segments."""
-    segments = {"per tag": "tags", "per group": "groups"}[how]
-    predict = clock.timed("fit", fit, data["fit_scores"], data["fit_hits"], data[f"fit_{segments}"].astype(str))
-    return clock.timed("predict", predict, data["test_scores"], data[f"test_{segments}"].astype(str))
-
-
 def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     """Calibrated scores of the test pairs, out of the calibrated matrix.
 
@@ -460,7 +391,7 @@ def run_features(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     return clock.timed("predict", predict, *pair_features(data, "test", how))
 
 
-RUNS = {"binary": run_binary, "segments": run_segments, "multiclass": run_multiclass, "features": run_features}
+RUNS = {"binary": run_binary, "multiclass": run_multiclass, "features": run_features}
 
 
 def as_probabilities(scores: np.ndarray, n_pairs: int) -> np.ndarray:

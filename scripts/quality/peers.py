@@ -26,9 +26,7 @@ from quality import peer_worker
 from quality.peer_worker import PEERS, Peer
 
 WORKER = Path(peer_worker.__file__)
-HOWS = {
-    "binary": ("pooled", "per group"), "segments": ("per tag", "per group"), "features": ("tag and ending", "everything"),
-}  # fmt: skip
+HOWS = {"binary": ("pooled", "per group"), "features": ("tag and ending", "everything")}
 OF_TOKENS = ("logits", "gold", "documents", "starts", "forms", "endings", "title", "number")
 DATA = (*OF_TOKENS, "rows", "tags", "scores", "hits", "groups")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

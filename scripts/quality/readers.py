@@ -257,11 +257,6 @@ def dante(name: str, shares: Mapping[str, float]) -> dict[str, Documents]:
     return split(read_dante(dante_file(name), Counter()), shares)
 
 
-def count_tokens(documents: Documents) -> int:
-    """Words in these documents."""
-    return sum(len(sentence.words) for document in documents for sentence in document)
-
-
 def document_numbers(numbers: list[int], lengths: list[int]) -> np.ndarray:
     """The document of each token, from that of each Doc and the Docs' lengths; ascending.
 
