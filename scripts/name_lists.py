@@ -218,11 +218,11 @@ def ordinary_words() -> list[str]:
     return sorted(words, key=lambda word: -table[word])[:N_WORDS]
 
 
-def persons(without: Collection[str] = (), n_surnames: int = N_SURNAMES) -> dict[str, set[str]]:
+def persons(without: Collection[str] = ()) -> dict[str, set[str]]:
     """The lists of first names and of surnames. without (Collection[str]): Locales of faker that are left out."""
     locales = [pair for locale, pair in names_of_locales().items() if locale not in without]
     first, last = (set().union(*(pair[i] for pair in locales)) for i in (0, 1))
-    first, last = first | set(census("dist.male.first", "dist.female.first")), last | set(census("dist.all.last")[:n_surnames])
+    first, last = first | set(census("dist.male.first", "dist.female.first")), last | set(census("dist.all.last")[:N_SURNAMES])
     return {"first_names": set(map(words_of, first)), "surnames": set(map(words_of, last))}
 
 

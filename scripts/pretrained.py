@@ -3,7 +3,6 @@
     python scripts/pretrained.py --cache DIR [--path en_core_web_md=FOLDER ...] [--keep] [CARD ...]
     python scripts/pretrained.py --tables [CARD ...]
     python scripts/pretrained.py --page --output docs/reference/cards.md
-    python scripts/pretrained.py --choose en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --cost en_core_web_sm
     python scripts/pretrained.py --universal es_core_news_sm
     python scripts/pretrained.py --names en_core_web_sm-ner --cache DIR
@@ -27,7 +26,6 @@ from typing import Any
 import numpy as np
 from frame import default_cache, say
 from pretrain import cards, entities, studies
-from pretrain.choosing import choice_table
 from pretrain.entities import FULL
 from pretrain.fairness import acceptance_table, fairness
 from pretrain.page import page, tables
@@ -86,7 +84,7 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": None,
         "text_forms": {form: cards.entity_rows(judged, left_out["article"], FULL, "article", "article") for form, judged in by_form.items()},
         "fairness": fairness(model, maps, cutoff, cache),
-        "in_domain": entities.in_domain_losses(found, "article"), "worse": cards.worse_labels(shipped),
+        "worse": cards.worse_labels(shipped),
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "cutoffs": {"precision": cards.PRECISION, "cutoff": cutoff, "sources": counts},
     }  # fmt: skip
@@ -192,7 +190,6 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="make only the tables anew, and keep what was fitted")
     parser.add_argument("--tables", action="store_true", help="print the tables of cards that are there")
     parser.add_argument("--page", action="store_true", help="print the page of all cards")
-    parser.add_argument("--choose", metavar="CARD", help="print how the lists and the ridge of a card of entities are chosen")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--universal", metavar="PIPELINE", help='print what card="universal" reaches on gold of the language')
     parser.add_argument(
@@ -207,14 +204,9 @@ def main() -> None:
     if arguments.universal:
         print(universal_table(paths.get(arguments.universal, arguments.universal)))
         return
-    if card := arguments.choose or arguments.of_names:
+    if card := arguments.of_names:
         pipeline = card.removesuffix("-ner")
-        model = paths.get(pipeline, pipeline)
-        print(
-            acceptance_table(model, read_card(card), arguments.cache)
-            if arguments.of_names
-            else choice_table(model, arguments.cache)
-        )
+        print(acceptance_table(paths.get(pipeline, pipeline), read_card(card), arguments.cache))
         return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]

@@ -243,26 +243,3 @@ def by_label(scores: Floats, right: Any, labels: Sequence[str], raw: Floats) -> 
             losses = [float(log_loss(values[mask], right[mask]) or 0.0) for values in (raw, scores)]
             rows[label] = {"n": int(mask.sum()), "raw": losses[0], "calibrated": losses[1]}
     return rows
-
-
-def in_domain_losses(judged_by_source: Mapping[str, Judged], event: str, folds: int = 5) -> dict[str, float]:
-    """Name of a source -> log loss of the richest form that is fitted on the other documents of the same source."""
-    losses = {}
-    for name, judged in judged_by_source.items():
-        documents = np.unique(judged.documents)
-        fold_of = np.random.default_rng(0).integers(folds, size=len(documents))
-        scores, right = [], []
-        for fold in range(folds):
-            train, test = (_take_documents(judged, documents[mask]) for mask in (fold_of != fold, fold_of == fold))
-            scores.append(test.score(fit_map(FULL, [train], event, len(train.chosen))))
-            right.append(test.right(event))
-        losses[name] = float(log_loss(np.concatenate(scores), np.concatenate(right)) or 0.0)
-    return losses
-
-
-def _take_documents(judged: Judged, documents: Ints) -> Judged:
-    indices = np.flatnonzero(np.isin(judged.documents, documents))
-    hits = {event: values[indices] for event, values in judged.hits.items()}
-    return replace(
-        judged, spans=judged.spans.take(indices), raw=judged.raw[indices], documents=judged.documents[indices], hits=hits
-    )

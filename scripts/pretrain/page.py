@@ -113,12 +113,6 @@ def tables(card: Mapping[str, Any]) -> str:
     ):
         if card.get(key):
             parts += [title, "", _figures(card[key], "")]
-    if card.get("in_domain"):
-        losses = card["in_domain"]
-        by_source = ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
-        parts.append(
-            f"For comparison, the same form fitted on four fifths of the documents of each source and judged on the rest (article forgiven): log loss {np.mean(list(losses.values())):.3f} ({by_source}).\n"
-        )
     if card["cutoffs"]:
         parts += [_cutoffs(card)]
     if card.get("further"):

@@ -19,7 +19,7 @@ import numpy as np
 from frame import MODEL, docs_in, say
 from numpy.typing import NDArray
 from quality import readers
-from quality.models import N_BROWN, RECIPES, load_head, read, trained
+from quality.models import RECIPES, load_head, read, trained
 from quality.readers import Documents
 
 from spacy_calib.cli.shared.writing import write_folder
@@ -43,10 +43,6 @@ class Split:
     documents: NDArray[np.int64]
     words: Words
 
-    @property
-    def n_documents(self) -> int:
-        return len(np.unique(self.documents))
-
     def take(self, own: NDArray[np.bool_]) -> Split:
         """Some of the tokens, whole Docs of them. own (NDArray): Which, shape (n,)."""
         words = self.words
@@ -59,17 +55,13 @@ class Split:
 class DataSet:
     """What a method is fitted on and judged on.
 
-    about (str): Model, fit data, test data, and what a document is. labels (tuple): One per column of the logits.
-    counts (tuple[int]): Gold frequency of each label in the model's training data, or else in the fit data.
-    shift (bool): The test data is of another kind than the fit data. accuracy (float): Share of the test tokens with gold that the
-        highest logit gets right.
+    labels (tuple): One per column of the logits. counts (tuple[int]): Gold frequency of each label in the model's training data, or
+        else in the fit data. accuracy (float): Share of the test tokens with gold that the highest logit gets right.
     """
 
     name: str
-    about: str
     labels: tuple[str, ...]
     counts: tuple[int, ...]
-    shift: bool
     accuracy: float
     fit: Split
     test: Split
@@ -90,19 +82,17 @@ def ewt_tagger(cache: Path) -> DataSet:
     model = load_head(MODEL, "tagger")
     counts = model.counts(doc for _, doc in readers.make_docs(documents[0], model.nlp.vocab))
     fit, test = (Split(*read(model, part)) for part in documents)
-    about = f"The tagger of {MODEL} (OntoNotes); fit on UD English EWT dev, judged on its test; documents of EWT; counts from the fit data"
-    return DataSet("ewt-tagger", about, model.labels, counts, False, share_right(test), fit, test)
+    return DataSet("ewt-tagger", model.labels, counts, share_right(test), fit, test)
 
 
 def of_trained(name: str, cache: Path) -> DataSet:
     """A data set of a model of ours."""
-    recipe, parts, about, shift = OF_TRAINED[name]
+    recipe, parts = OF_TRAINED[name]
     folder = trained(recipe, cache)
     model = load_head(folder / "model-best", RECIPES[recipe].component)
     counts = model.counts(iter(docs_in(folder / "train.spacy", model.nlp.vocab)))
     fit, test = (Split(*read(model, part)) for part in parts())
-    said = f"A {RECIPES[recipe].component} trained on {sum(counts):,} tokens of {about}"
-    return DataSet(name, said, model.labels, counts, shift, share_right(test), fit, test)
+    return DataSet(name, model.labels, counts, share_right(test), fit, test)
 
 
 def porttinari_part(part: str) -> Documents:
@@ -113,60 +103,36 @@ def dantestocks(part: str) -> Documents:
     return readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)[part]
 
 
-NEWS = "65 % of Porttinari-base, Portuguese news (UPOS+FEATS); fit on"
-# Name -> recipe of the model, what reads (fit, test), what the set is, and whether its test data is of another kind; the quick ones first
-OF_TRAINED: dict[str, tuple[str, Callable[[], tuple[Documents, Documents]], str, bool]] = {
-    "ark": (
-        "ark", lambda: (readers.ark("dev"), readers.ark("test")),
-        "ARK Twitter (Oct27) train; fit on dev, judged on test; a document is a tweet", False,
-    ),
-    "ark-shift": (
-        "ark", lambda: (readers.ark("dev"), readers.ark("daily547")),
-        "ARK Twitter (Oct27, one day) train; fit on its dev, judged on Daily547 (later, one tweet a day); a document is a tweet", True,
-    ),
-    "streusle": (
-        "streusle", lambda: (readers.streusle("dev"), readers.streusle("test")),
-        "STREUSLE train (lextags); fit on dev, judged on test; a document is a review", False,
-    ),
-    "ptb": (
-        "ptb", lambda: (readers.ptb()["fit"], readers.ptb()["test"]),
-        "three fifths of the files of the Penn Treebank sample; fit on a fifth, judged on a fifth; a document is a file", False,
-    ),
-    "porttinari": (
-        "porttinari", lambda: (porttinari_part("fit"), porttinari_part("test")),
-        f"{NEWS} 15 %, judged on 15 %; a document is a news text", False,
-    ),
-    "tweets": (
-        "porttinari", lambda: (dantestocks("fit"), dantestocks("test")),
-        f"{NEWS} half of DANTEStocks, judged on the other half; a document is a tweet", False,
-    ),
-    "tweets-shift": (
-        "porttinari", lambda: (porttinari_part("fit"), dantestocks("test")),
-        f"{NEWS} 15 % of it, judged on half of the tweets of DANTEStocks; a document is a news text or a tweet", True,
-    ),
-    "wnut17": (
-        "wnut17", lambda: (readers.entities("wnut17", "dev"), readers.entities("wnut17", "test")),
-        "WNUT-17 train (type-level marginals); fit on dev, judged on test, each from other platforms; a document is a sentence", True,
-    ),
-    "ewt-morph": (
-        "ewt-morph", lambda: (readers.ewt("dev", "morphs"), readers.ewt("test", "morphs")),
-        "UD English EWT train (UPOS+FEATS); fit on dev, judged on test; documents of EWT", False,
-    ),
-    "brown": (
-        "brown", lambda: (readers.brown("dev"), readers.brown("test")),
-        f"{N_BROWN} documents of Brown train; fit on dev, judged on test; documents of Brown", False,
-    ),
+# Name -> recipe of the model, what reads (fit, test); the quick ones first. Porttinari-base is Portuguese news (UPOS+FEATS), of which 65 % train.
+OF_TRAINED: dict[str, tuple[str, Callable[[], tuple[Documents, Documents]]]] = {
+    # ARK Twitter (Oct27); a document is a tweet
+    "ark": ("ark", lambda: (readers.ark("dev"), readers.ark("test"))),
+    # Judged on Daily547, later tweets
+    "ark-shift": ("ark", lambda: (readers.ark("dev"), readers.ark("daily547"))),
+    # Lextags; a document is a review
+    "streusle": ("streusle", lambda: (readers.streusle("dev"), readers.streusle("test"))),
+    # Three fifths of the files of the Penn Treebank sample train; a document is a file
+    "ptb": ("ptb", lambda: (readers.ptb()["fit"], readers.ptb()["test"])),
+    "porttinari": ("porttinari", lambda: (porttinari_part("fit"), porttinari_part("test"))),
+    # Fit on half of DANTEStocks, judged on the other half; a document is a tweet
+    "tweets": ("porttinari", lambda: (dantestocks("fit"), dantestocks("test"))),
+    "tweets-shift": ("porttinari", lambda: (porttinari_part("fit"), dantestocks("test"))),
+    # Type-level marginals; each part is from other platforms, and a document is a sentence
+    "wnut17": ("wnut17", lambda: (readers.entities("wnut17", "dev"), readers.entities("wnut17", "test"))),
+    "ewt-morph": ("ewt-morph", lambda: (readers.ewt("dev", "morphs"), readers.ewt("test", "morphs"))),
+    "brown": ("brown", lambda: (readers.brown("dev"), readers.brown("test"))),
+    # Judged on every fifth sentence
     "wikineural": (
-        "wikineural", lambda: (readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", every=5)),
-        "WikiNEuRal English train (type-level marginals); fit on dev, judged on every fifth sentence of test; a document is a sentence", False,
+        "wikineural",
+        lambda: (readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", every=5)),
     ),
-}  # fmt: skip
+}
 # Name -> what makes it in memory, given the cache
 DATA_SETS: dict[str, Callable[[Path], DataSet]] = {
     "ewt-tagger": ewt_tagger,
     **{name: partial(of_trained, name) for name in OF_TRAINED},
 }
-ABOUT = ("name", "about", "labels", "counts", "shift", "accuracy")
+ABOUT = ("name", "labels", "counts", "accuracy")
 # Of a part: its own, and those of its words
 ARRAYS = ("logits", "gold", "documents")
 OF_WORDS = ("starts", "forms", "endings", "shapes", "counts")

@@ -1,4 +1,4 @@
-"""What the quality benchmark says of the methods on a data set: figures, paired differences by document, and the acceptance of the issue."""
+"""What the quality benchmark says of the methods on a data set: figures, and paired differences by document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spacy_calib.errors import calib_error
-from spacy_calib.metrics import gmce, log_losses, mean_gmce_floor, noise_floor, smce, squared_losses
+from spacy_calib.metrics import gmce, log_losses, smce, squared_losses
 from spacy_calib.metrics.by_document import ROUNDING_NOISE, ResampledMean, check_coverage, resample_means
 from spacy_calib.metrics.calibration_errors import mean_of
 from spacy_calib.types import Floats, Groups, Ints, Pairs, as_finite, as_probabilities
@@ -144,12 +144,6 @@ def figures(pairs: Pairs, scores: Floats, groups: Groups) -> Figures:
         float(smce(pairs, scores) or 0.0),
         float(mean_of(gmce(pairs, groups, scores)) or 0.0),
     )
-
-
-def floors(pairs: Pairs, scores: Floats, groups: Groups) -> dict[str, float]:
-    """The 95 % quantiles that SMCE and mean GMCE of perfectly calibrated scores like these have by chance."""
-    smallest, mean = noise_floor(scores), mean_gmce_floor(pairs, groups, scores)
-    return {"smce": smallest.q95 if smallest else 0.0, "mean_gmce": mean.q95 if mean else 0.0}
 
 
 def never_worse(pairs: Pairs, documents: Ints, auto: Floats, rivals: Mapping[str, Floats], loss: str, n_samples: int) -> Never:

@@ -87,11 +87,10 @@ def _token_data(split: Split, n_tags: int) -> FitData:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """scores (Floats): One per test pair. seconds (float): Fit and predict. about (str): What was chosen, where something was."""
+    """scores (Floats): One per test pair. seconds (float): Fit and predict."""
 
     scores: Floats
     seconds: float
-    about: str = ""
 
 
 Method = Callable[[Task], Outcome]
@@ -144,7 +143,7 @@ def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
         found, seconds = task.chosen_alone if alone else task.chosen
         fit = timed(lambda task: applied(fit_tokens(task.data, found, normalize), task))
         made = fit(task)
-        return Outcome(made.scores, seconds + made.seconds, found.table["chosen"])
+        return Outcome(made.scores, seconds + made.seconds)
 
     return run
 

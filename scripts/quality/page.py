@@ -86,7 +86,7 @@ methods, with Brier score, SMCE, GMCE and seconds.
             ours[AUTO],
         ]
         losses = ("-" if at is None else f"{at['log_loss']:.4f}" for at in cells)
-        row(one["name"], f"{one['test']['tokens']:,}", f"{100 * one['accuracy']:.1f} %", *losses)
+        row(one["name"], f"{one['tokens']:,}", f"{100 * one['accuracy']:.1f} %", *losses)
     print(f"""
 **Never worse**: Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of the difference (auto - fixed method), by document bootstrap, \
 stay under {100 * MARGIN:g} % of the raw loss for all fixed methods, on {total["never_worse"]["log_loss"]} of {total["sets"]} sets.

@@ -39,7 +39,7 @@ def drawn(n: int, seed: int):
 def held():
     counts = tuple(np.bincount(drawn(900, 0)[1].clip(0), minlength=N_TAGS).tolist())
     labels = tuple("ABCDEF")
-    return DataSet("ewt-tagger", "Made up", labels, counts, False, 0.5, Split(*drawn(900, 0)), Split(*drawn(900, 1)))
+    return DataSet("ewt-tagger", labels, counts, 0.5, Split(*drawn(900, 0)), Split(*drawn(900, 1)))
 
 
 def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_than_raw(held):
