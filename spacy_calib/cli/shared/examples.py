@@ -1,4 +1,4 @@
-"""Examples from files of gold and of texts, and the pipes that are run over them."""
+"""Read Examples from files of gold and of texts, and run pipes over them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 Step = TypeVar("Step")
 
-# Number of texts in a memory zone, at least a batch of the pipeline; with worker processes as many zones are one.
+# Number of texts in a memory zone, rounded to batches of the pipeline; with worker processes a zone is so many times as large.
 TEXTS_PER_ZONE, _ZONES_PER_START = 1000, 16
 
 
@@ -33,8 +33,8 @@ TEXTS_PER_ZONE, _ZONES_PER_START = 1000, 16
 class RunSettings:
     """Settings of one run of a pipeline over texts.
 
-    n_process (int): Worker processes. silent (bool): Show no progress bar. title (str): Of the progress bar. gold (bool):
-        Whether the texts may have gold: all Docs are then kept in memory until the end (`read_through`).
+    n_process (int): Number of worker processes. silent (bool): Whether to show no progress bar. title (str): Title of the bar.
+    gold (bool): Whether the texts may have gold; all Docs then stay in memory until the end (`read_through`).
     """
 
     n_process: int = 1
@@ -45,7 +45,7 @@ class RunSettings:
 
 @folder_errors()
 def data_files(path: Path) -> list[Path]:
-    """Return the gold files at a path; exports of annotation tools in a folder without .spacy, .conllu or suffixes of plug-ins.
+    """Return the gold files at a path: a file itself, or those in a folder, of annotation tools if it has no other gold files.
 
     RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader.
     """
@@ -71,14 +71,13 @@ def data_files(path: Path) -> list[Path]:
 def read_examples(
     nlp: Language, path: Path, gold_preproc: bool, *, more: Sequence[Path] = (), silent: bool = True
 ) -> list[Example]:
-    """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
+    """Read the examples of a gold file, or of a folder of gold files, as `spacy evaluate` does.
 
     Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
 
-    more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
+    more (Sequence[Path]): Further gold files or folders. silent (bool): Whether to show no progress bar.
     RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as
-        `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen for labelling by their scores, not at
-        random.
+        `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen by score, not at random.
     """
     from ...gold.contradictions import check_agreement, reconcile
     from ...gold.keys import DRAWN_KEY
@@ -103,10 +102,10 @@ def read_examples(
 
 
 def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
-    """Yield the examples of one gold file, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
+    """Yield the examples of one gold file. Predicted Docs get the arrays in `Doc.user_data` that calib pipes of `nlp` read.
 
-    RAISES C053, C747: the file cannot be read. C161: no CoNLL-U.
-        C692 to C696: no answers of people. C105, C748: the reader of a plug-in cannot be imported, or fails.
+    RAISES C053, C747: the file cannot be read. C161: it is no CoNLL-U. C692 to C696: it has no answers of people. C105, C748:
+        the reader of a plug-in cannot be imported, or fails.
     """
     from ...gold.contradictions import reconcile
     from ...gold.file_readers import ANSWER_READERS
@@ -118,12 +117,12 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
-    with progress_bar(f"Reading {shown_path(Path(file.name))}", silent) as bar:
-        return [doc for doc in _stream_docs(nlp, file) if not bar.update()]
+    """Return the gold Docs of a file; show a progress bar unless silent."""
+    return list(with_progress(_stream_docs(nlp, file), f"Reading {shown_path(Path(file.name))}", silent))
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield the Docs of a gold file, one at a time. RAISES C053, C747: it is empty."""
+    """Yield the gold Docs of a file, one at a time. RAISES C053, C747: it is empty, or cannot be read."""
     from ...gold.file_readers import advise_on, check_entities, file_reader
 
     if not file.stat().st_size:
@@ -133,6 +132,7 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
+    """Yield the examples of the gold Docs of a file; each None is skipped. RAISES C053: spaCy cannot make an example."""
     from ...gold.reading import GoldReader
     from ...pipe.component import Calibrator
 
@@ -144,7 +144,7 @@ def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, 
 
 @contextmanager
 def _reader_errors(file: Path) -> Iterator[None]:
-    """Turn all errors of spaCy in a block that reads a file into C053."""
+    """Turn all exceptions except CalibErrors of the block, which reads a file, into C053."""
     from ...gold.file_readers import advise_on
 
     try:
@@ -158,21 +158,21 @@ def _reader_errors(file: Path) -> Iterator[None]:
 def run_pipes(
     nlp: Language, examples: Iterable[Example], names: Sequence[str], *, silent: bool, title: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs, with a titled progress bar; yield each example when its Doc is ready."""
+    """Run the pipes `names` over the predicted Docs, with a progress bar; yield each example when its Doc is ready."""
     total = len(examples) if isinstance(examples, Sized) else None
     with progress_bar(title, silent, total) as bar:
         yield from _run(nlp, examples, names, bar, n_process)
 
 
 def progress_bar(title: str, silent: bool, total: int | None = None) -> tqdm:
-    """Make a progress bar of Docs; it is shown on a terminal only."""
+    """Make a progress bar that counts Docs, shown on a terminal only. total (int | None): Their number, if known."""
     from tqdm import tqdm
 
     return tqdm(total=total, desc=title, unit="doc", disable=silent or None)
 
 
 def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[Step]:
-    """Return the steps with a progress bar, shown on a terminal only."""
+    """Wrap an iteration over steps in a progress bar, shown on a terminal only."""
     from tqdm import tqdm
 
     bar: Iterable[Step] = tqdm(steps, desc=title, disable=silent or None)
@@ -181,7 +181,7 @@ def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[S
 
 @contextmanager
 def share_bar(silent: bool) -> Iterator[Progress]:
-    """Make a progress bar for a computation that reports its share done, in [0, 1], and its stage; shown on terminals only."""
+    """Yield a Progress by which a computation reports its done share, in [0, 1], and stage; shown on terminals only."""
     from tqdm import tqdm
 
     bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
@@ -196,6 +196,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 
 
 def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
+    """Run only the pipes `names` over the predicted Docs; yield the examples with the new Docs, and move the bar."""
     to_run, to_yield = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)), component_faults(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
@@ -212,16 +213,16 @@ def read_through(
     read: Callable[[Iterator[Example]], Read],
     settings: RunSettings,
 ) -> Iterator[Read]:
-    """Run the named pipes over texts, and yield the result of `read` for each batch of examples, whose Docs are then freed.
+    """Run the pipes `names` over examples, and yield what `read` returns for each batch, whose Docs are then freed.
 
-    Gold is one batch, as its Docs are in memory already.
-    examples (Iterable[Example]): An iterator that makes Docs on demand. read (Callable): Reads examples; must return strings
+    All examples are one batch if `settings.gold`, as their Docs are in memory already.
+    examples (Iterable[Example]): Should make Docs on demand. read (Callable): Gets the examples of a batch; must return strings
         and numbers, no part of a Doc.
     """
     from ...doc.zones import memory_zone
 
     remaining = iter(examples)
-    # Whole batches, as a score's last digit may depend on the rest of its batch; worker processes start anew in each zone.
+    # Zones of whole spaCy batches: a score's last digit may depend on its batch. Worker processes start anew in each zone.
     n_batches = max(1, TEXTS_PER_ZONE // nlp.batch_size) * (1 if settings.n_process == 1 else _ZONES_PER_START)
     with progress_bar(settings.title, settings.silent) as bar:
         if settings.gold:
@@ -239,10 +240,10 @@ def read_through(
 
 @folder_errors()
 def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
-    """Return the files with texts at a path, with or without gold.
+    """Return the files with texts, with or without gold, at a path: a file itself, or those in a folder.
 
-    fields (Fields): Names of text and id in them. RAISES C051: the path does not exist. C056: --columns without a file that has
-        columns or keys. C073: a folder without such files, or a file of another kind.
+    fields (Fields): Names of text and id in them. RAISES C051: the path does not exist. C056: `fields` were given, but no file
+        has columns or keys. C073: a folder without such files, or a file of another kind.
     """
     from ...gold.reading import gold_files, visible_files
 
@@ -261,7 +262,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
 
 
 def holds_gold(path: Path) -> bool:
-    """Whether there are gold files at a path. RAISES C051, C073: as `text_files`."""
+    """Whether a path is, or contains, a gold file. RAISES C051, C073: as `text_files`."""
     return any(map(is_gold, text_files(path)))
 
 
@@ -275,11 +276,11 @@ def stream_examples(
     fields: Fields = FIELDS,
     numbers: Container[int] | None = None,
 ) -> Iterator[Example]:
-    """Yield the examples of all files at a path: those of gold files as `read_examples` reads them, the others without gold.
+    """Yield an example for each text of all files at a path, with gold from gold files (`read_gold`), else without gold.
 
-    must_have_docs (bool): Whether a path without documents is an error. key (str | None): A key of JSON Lines, whose value the
-        origin of a text keeps (`gold.keys`). fields (Fields): Names of text and id in JSON Lines and Parquet. numbers
-        (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of the others. None yields all.
+    must_have_docs (bool): Whether a path without documents is an error. key (str | None): A field of records whose value is
+        stored in the text's origin (`origin_of`). fields (Fields): Names of text and id in the records. numbers
+        (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of other plain texts. None yields all.
     RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
     """
     n_examples = 0
@@ -299,7 +300,7 @@ def stream_examples(
 
 
 def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
-    """Make an example of a text. RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
+    """Make an example of a text, with its origin. RAISES C448: it is longer than nlp.max_length. C074: no Doc can be made."""
     from spacy.training import Example
 
     from ...gold.keys import DOC_KEY, ORIGIN
@@ -317,9 +318,9 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
 
 
 def check_texts(file: Path, fields: Fields = FIELDS) -> None:
-    """Read a file of plain texts to its end, to find errors before the first text is scored. A FIFO can only be read once.
+    """Read a file without gold to its end, so that errors in it are found before the first text is scored.
 
-    RAISES C074, C304, C440 to C442: as `read_records`.
+    A FIFO is not checked, as it can be read only once. RAISES C074, C304, C440 to C442: as `read_records`.
     """
     if not is_gold(file) and file.is_file():
         for _ in read_texts(file, fields=fields):
@@ -327,9 +328,9 @@ def check_texts(file: Path, fields: Fields = FIELDS) -> None:
 
 
 def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (text, origin) of a file without gold, as `origin_of` makes it; empty texts, and null, are left out.
+    """Yield (text, its `origin_of`) for each record of a file without gold; empty and null texts are left out.
 
-    key (str | None): A key of the records, or of their "meta", whose value the origin keeps (`gold.keys`).
+    key (str | None): A key of the records, or of their "meta", whose value is stored in the origin.
     fields (Fields): Names of text and id in the records. RAISES C074, C304, C440 to C442: as `read_records`.
     """
     for number, record in read_records(file, fields, key):
@@ -338,7 +339,7 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    """Return the origin of a text: "line" (from 1), the "id" and "meta" of its record, and its value under a key."""
+    """Return the origin of a text: "line" (its number, from 1), and "id", "meta" and the value under `key` of its record."""
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin
