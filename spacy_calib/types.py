@@ -1,4 +1,4 @@
-"""The data types that flow from sources to metrics: frozen dataclasses of numpy arrays, checked when they are built."""
+"""Data types that are passed from sources to metrics: frozen dataclasses of numpy arrays, checked when they are built."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from .schema import Serializable, saved_field, text, tuple_of, whole, wholes
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-# Scores computed in float64 from float32 logits may exceed 1 by a rounding error, never by more.
+# Scores computed in float64 from float32 logits may exceed 1 by a rounding error of this size.
 ROUNDING = 1e-9
+# The same for probabilities that were computed in single precision.
+SINGLE_PRECISION = 1e-6
 # Label of tokens outside of all entities.
 OUTSIDE = "O"
 # Annotations whose labels differ from unit to unit: lemmas by edit trees, identities that an entity may be linked to.
@@ -27,7 +29,7 @@ Sum = TypeVar("Sum", bound="FieldwiseSum")
 
 
 class FieldwiseSum:
-    """A dataclass whose objects add up field by field; a field that is None in one of them is None in the sum."""
+    """Base class of dataclasses that are added field by field; a field that is None in one object is None in the sum."""
 
     def __add__(self: Sum, other: Sum) -> Sum:
         kind: Any = type(self)
@@ -35,6 +37,7 @@ class FieldwiseSum:
 
 
 def _sum(a: Any, b: Any) -> Any:
+    """Add two values of a field: numbers or arrays, or dicts or tuples of such values, item by item; None if one is None."""
     if a is None or b is None:
         return None
     if isinstance(a, dict):
@@ -43,7 +46,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:
-    """Return a one-dimensional float64 array of numbers in [0, 1]. RAISES C001: another shape, NaN, or out of range."""
+    """Return values as a 1-D float64 array in [0, 1], rounding errors clipped. RAISES C001: other shape, NaN, out of range."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise calib_error("C001", name=name, wanted="a one-dimensional array", given=f"one of shape {array.shape}")
@@ -57,7 +60,7 @@ def as_probabilities(name: str, values: ArrayLike) -> Floats:
 
 
 def as_finite(name: str, values: ArrayLike) -> Floats:
-    """Return a one-dimensional float64 array of finite numbers. RAISES C001: another shape, NaN or infinity."""
+    """Return values as a one-dimensional float64 array of finite numbers. RAISES C001: another shape, NaN or infinity."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise calib_error("C001", name=name, wanted="a one-dimensional array of finite numbers", given="something else")
@@ -65,10 +68,10 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 
 
 def check_lengths(owner: str, reference: str, n: int, arrays: Mapping[str, Sized]) -> None:
-    """Check that each array has n values. RAISES C002: another length.
+    """Check that each array has n values. RAISES C002: one has another length.
 
-    owner, reference (str): For the message: what has the arrays, and the name of one of the n things.
-    arrays (Mapping): Name of one value -> array.
+    owner, reference (str): For the message: the object with the arrays ("Spans"), and the name of one of n things ("start").
+    arrays (Mapping): Name of one value ("end") -> array.
     """
     for name, values in arrays.items():
         if len(values) != n:
@@ -102,13 +105,13 @@ def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """P(label | sentence) of n_tokens tokens as a sparse matrix: n entries, sorted by token.
+    """P(label | sentence) of n_tokens tokens as a sparse matrix: n entries (a token, a label and its probability), by token.
 
     rows (Ints): Token of each entry, ascending, in [0, n_tokens).
     tags (Ints): Label of each entry, as a column of the source's labels.
     scores (Floats): Probability of each entry, in [0, 1].
     n_tokens (int): Number of tokens.
-    names (Sequence[str] | None): Label of each entry where it is not labels[tag]: edit trees, for instance, yield lemmas.
+    names (Sequence[str] | None): Label of each entry if columns are not labels: a column may be an edit tree, a label a lemma.
     """
 
     rows: Ints
@@ -118,10 +121,9 @@ class Marginals:
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if not len(self.rows) == len(self.tags) == len(self.scores):
-            raise calib_error(
-                "C002", what="Marginals", first="row", second="score", n_first=len(self.rows), n_second=len(self.scores)
-            )
+        n_rows, n_scores = len(self.rows), len(self.scores)
+        if not n_rows == len(self.tags) == n_scores:
+            raise calib_error("C002", what="Marginals", first="row", second="score", n_first=n_rows, n_second=n_scores)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -139,13 +141,13 @@ class Marginals:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """n labelled spans over the rows of some tokens.
+    """n labelled spans (entities, for instance) of tokens, which are numbered by row.
 
-    starts, ends (Ints): First row, and last row + 1, shape (n,).
+    starts, ends (Ints): First row of each span, and last row + 1, shape (n,).
     labels (Ints): Label of each span, as a column of the source's span labels.
     token_scores (Floats): Marginal of the span's label at each of its tokens, shape (sum(ends - starts),).
-    scores (Floats): The source's own probability of the span, in [0, 1].
-    on_doc (NDArray[bool]): True if the span is on the Doc, False for another candidate of the source.
+    scores (Floats): The source's own probability of each span, in [0, 1].
+    on_doc (NDArray[bool]): True if the span is on the Doc, False if the source only considers it as a candidate.
     further_scores (Floats | None): k more scores of each span, in [0, 1], which its recalibrator uses too, shape (n, k).
     """
 
@@ -181,15 +183,15 @@ class Spans:
         return replace(self, further_scores=np.zeros((len(self), 0)))
 
     def _tokens_of(self, index: Ints) -> Ints:
-        """Indices into `token_scores` of the tokens of these spans."""
-        lengths = self.ends - self.starts
-        firsts = (np.cumsum(lengths) - lengths)[index]
-        sizes = lengths[index]
-        return np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        """Return the indices into `token_scores` of the tokens of the spans at `index`, span by span."""
+        all_sizes = self.ends - self.starts
+        firsts, sizes = (np.cumsum(all_sizes) - all_sizes)[index], all_sizes[index]
+        new_firsts = np.cumsum(sizes) - sizes  # first token of each span among the selected ones
+        return np.repeat(firsts - new_firsts, sizes) + np.arange(sizes.sum())
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
-    """Concatenate the spans of consecutive Docs. n_tokens (Sequence[int]): Number of tokens of each Doc."""
+    """Concatenate the spans of consecutive Docs, and shift their rows. n_tokens (Sequence[int]): Tokens of each Doc."""
     offsets = np.cumsum([0, *n_tokens])[: len(parts)]
     no_rows = np.zeros(0, dtype=np.intp)
     return Spans(
@@ -210,7 +212,7 @@ class Pairs:
     rows (Ints): Token (or document, or entity) of each pair, ascending.
     tags (Ints): Tag of each pair, as a column of the labels.
     scores (Floats): Raw marginal of each pair, in [0, 1].
-    hits (NDArray[bool]): True if the tag is the gold tag.
+    hits (NDArray[bool]): True for each pair whose tag is the gold tag.
     n_units (int): Number of tokens (documents, entities), including those without a pair.
     RAISES C001: scores or hits out of range. C002: arrays of different lengths.
 
@@ -229,24 +231,21 @@ class Pairs:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", as_probabilities("scores", self.scores))
         object.__setattr__(self, "hits", as_hits(self.hits, len(self.scores)))
+        n = len(self.scores)
         for name in ("rows", "tags"):
-            if len(getattr(self, name)) != len(self.scores):
-                raise calib_error(
-                    "C002", what="Pairs", first=name[:-1], second="score",
-                    n_first=len(getattr(self, name)), n_second=len(self.scores),
-                )  # fmt: skip
+            if (n_values := len(getattr(self, name))) != n:
+                raise calib_error("C002", what="Pairs", first=name[:-1], second="score", n_first=n_values, n_second=n)
 
     def __len__(self) -> int:
         return len(self.scores)
 
     @classmethod
     def empty(cls) -> Pairs:
-        """Return the pairs of no tokens."""
         no_rows = np.zeros(0, dtype=np.intp)
         return cls(no_rows, no_rows, np.zeros(0), np.zeros(0, dtype=bool), 0)
 
     def take(self, index: NDArray[Any]) -> Pairs:
-        """Select pairs by index or by booleans; n_units stays."""
+        """Select pairs by indices or by booleans; n_units stays."""
         return self._with_arrays(self.rows[index], self.tags[index], self.scores[index], self.hits[index])
 
     def with_scores(self, scores: Floats) -> Pairs:
@@ -320,7 +319,7 @@ class Groups(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """Number of pairs (or sum of weights), mean score and share of hits of the non-empty bins."""
+    """The non-empty bins of some pairs: number of pairs (or sum of weights), mean score and share of hits of each bin."""
 
     counts: Floats
     mean_score: Floats

@@ -1,4 +1,4 @@
-"""Annotations: where a Doc stores its labels, gold labels aligned with predicted ones, and when a span is right.
+"""Annotations: each reads one kind of label from Docs, aligns gold labels with predicted ones, and finds which are right.
 
 In configs, saved pipelines and `DocCalib` the name of an annotation ("tag", "ner", "spans:sc", "cats") is called `layer`.
 """
@@ -31,15 +31,7 @@ from .attributes import (
 )
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name, split_mapped_name
 from .kinds import ATTRIBUTE, REJECTED, Kind
-from .spans import (
-    LINK,
-    SPANS_PREFIX,
-    BiluoAnnotation,
-    EntityAnnotation,
-    LinkAnnotation,
-    SpanAnnotation,
-    span_scores,
-)
+from .spans import LINK, SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, LinkAnnotation, SpanAnnotation, span_scores
 
 ANNOTATIONS: dict[str, Annotation] = {
     annotation.name: annotation
@@ -60,7 +52,7 @@ ANNOTATIONS: dict[str, Annotation] = {
 
 
 def get_annotation(name: str) -> Annotation:
-    """Return the annotation with this name. RAISES C001: there is none."""
+    """Return the annotation with this name, such as "tag", "spans:sc" or "_.sense". RAISES C001: there is none."""
     if MAPPED in name:
         return _mapped_annotation(name)
     if name.startswith(SPANS_PREFIX):
@@ -76,18 +68,19 @@ def get_annotation(name: str) -> Annotation:
 
 @cache
 def _mapped_annotation(name: str) -> MappedAnnotation:
+    """Return the annotation whose name contains a label map, such as 'ner {"PERSON": "PER"}'."""
     inner, table = split_mapped_name(name)
     return MappedAnnotation(get_annotation(inner), table)
 
 
 def plain_name(name: str) -> str:
-    """Return the name of an annotation without its map of labels and its categories."""
+    """Return an annotation's name without label map and list of categories: "ner" for 'ner {"PERSON": "PER"}'."""
     inner = name.partition(MAPPED)[0]
     return inner.partition(" ")[0] if inner.startswith(CATS) else inner
 
 
 def kind_of(layer: str) -> Kind:
-    """Return the kind of the annotation with this name; ATTRIBUTE for ""."""
+    """Return the Kind of the annotation with this name, which describes its labels; ATTRIBUTE for the name ""."""
     return get_annotation(layer).kind if layer else ATTRIBUTE
 
 

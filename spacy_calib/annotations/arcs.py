@@ -19,11 +19,11 @@ ARC_EVENTS = ("head", "arc")
 
 
 class ArcAnnotation(Annotation):
-    """The label of a token's arc, which is right if the head is ("head"), or head and label are ("arc").
+    """The arc from each token to its head. It is right if the head is right ("head"), or head and label are ("arc").
 
     As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in
-    lower case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case in the
-    gold. The spans are sentences, which are right if all their arcs are.
+    lower case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case on the
+    Doc. The spans of this annotation are sentences, which are right if all their arcs are.
     """
 
     def __init__(self, name: str):
@@ -46,15 +46,15 @@ class ArcAnnotation(Annotation):
         return head_offsets(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return (rows,) bools: the head of the token is the gold head, and so is the relation unless the kind is HEADS."""
+        """Return for n arcs whether the head is right and, unless only heads are compared, the label too. rows: Tokens."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
-        partner = np.full(n, -1)
+        gold_token = np.full(n, -1)  # of each predicted token; -1 if it aligns with none or several
         single = np.flatnonzero(lengths[:n] == 1)
-        partner[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
-        head_partner = partner[_heads(example.predicted)]
+        gold_token[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
+        aligned_head = gold_token[_heads(example.predicted)]  # the gold token that the predicted head aligns with
         gold_heads = np.append(_heads(example.reference), -1)
-        right = ((partner >= 0) & (head_partner >= 0) & (gold_heads[partner] == head_partner))[rows]
+        right = ((gold_token >= 0) & (aligned_head >= 0) & (gold_heads[gold_token] == aligned_head))[rows]
         if self.kind.any_label:
             return right
         strings = example.predicted.vocab.strings
@@ -64,7 +64,7 @@ class ArcAnnotation(Annotation):
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        """Return (spans,): 1 if each word of the span has its gold arc, 0 if not, -1 if a word has no gold."""
+        """Return for each span (start, end, label) 1 if all arcs of its words are right, 0 if not, -1 if a word has no gold."""
         doc = example.predicted
         words, gold = ~is_space(doc), self.aligned_gold(example)
         right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))
@@ -80,22 +80,23 @@ class ArcAnnotation(Annotation):
 
 
 def _heads(doc: Doc) -> NDArray[np.int64]:
-    """Return the index of each token's head; a root is its own."""
+    """Return the index in the Doc of each token's head; a root is its own head."""
     return np.arange(len(doc)) + column_of(doc, "HEAD")
 
 
 def head_offsets(doc: Doc) -> NDArray[np.int32]:
-    """Return the character offset from each token to its head, 0 for a root."""
+    """Return the number of characters from the start of each token to the start of its head, 0 for a root."""
     starts = column_of(doc, "IDX")
     return (starts[_heads(doc)] - starts).astype(np.int32)
 
 
 def _as_label(name: str) -> str:
+    """Return the label of an arc unchanged, but "ROOT" for "root" in any case."""
     return _ROOT if name.lower() == "root" else name
 
 
 def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:
-    """Return the hash of each label in lower case; unchanged for a label of a map that the vocab does not contain."""
+    """Return the hash of each label in lower case. A hash that the vocab does not know, from a label map, is kept."""
 
     def lower_hash(key: int) -> int:
         try:

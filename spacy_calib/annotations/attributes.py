@@ -1,4 +1,4 @@
-"""Annotations in token attributes: tags, lemmas, parts of speech, features, sentence starts, and extension attributes."""
+"""Annotations that are attributes of tokens: tags, lemmas, parts of speech, features, sentence starts, extensions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXTENSION_PREFIX = "_."
 
 
 class AttributeAnnotation(Annotation):
-    """A label in one attribute of the token: TAG, LEMMA, POS, ENT_TYPE, DEP."""
+    """Labels that spaCy stores in one attribute of each token: TAG, LEMMA, POS, ENT_TYPE or DEP."""
 
     def __init__(self, name: str, attribute: str):
         self.name = name
@@ -34,7 +34,7 @@ class AttributeAnnotation(Annotation):
 
 
 class PosAnnotation(AttributeAnnotation):
-    """UPOS tags, which spaCy stores as small numbers, not hashes."""
+    """Universal part-of-speech tags (`token.pos_`), which spaCy stores as small numbers, not hashes."""
 
     def __init__(self) -> None:
         super().__init__("pos", "POS")
@@ -45,12 +45,12 @@ class PosAnnotation(AttributeAnnotation):
 
 
 class MorphAnnotation(Annotation):
-    """UPOS tag and features, joined as by the morphologizer: "Number=Sing|POS=NOUN"."""
+    """UPOS tag and morphological features as one label, in the form of spaCy's morphologizer: "Number=Sing|POS=NOUN"."""
 
     name = "morph"
 
     def hashes(self, doc: Doc) -> Hashes:
-        """Return (tokens,) hashes of "POS=...|Feature=..." labels, 0 for a token without any."""
+        """Return the hash of each token's label, such as "Number=Sing|POS=NOUN"; 0 for a token without tag and features."""
         if not len(doc):
             return np.zeros(0, dtype=np.uint64)
         codes = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
@@ -64,6 +64,7 @@ class MorphAnnotation(Annotation):
 
     @staticmethod
     def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
+        """Return the label of a tag and features, "" if both are empty; has_morph: Empty features are a label ("_"), too."""
         if not pos and not morph and not has_morph:
             return ""
         feats = Morphology.feats_to_dict(morph)
@@ -73,7 +74,7 @@ class MorphAnnotation(Annotation):
 
 
 class SentAnnotation(Annotation):
-    """Sentence starts: "S" for the first token of a sentence, else "I"; none for the first token of a Doc, always a start."""
+    """Sentence starts: "S" for the first token of a sentence, "I" for others; a Doc's first token, always a start, has none."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}
@@ -89,7 +90,7 @@ class SentAnnotation(Annotation):
         if not doc.has_annotation("SENT_START"):
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = self.hashes(doc)
-        hashes[hashes == 0] = get_string_id("I")
+        hashes[hashes == 0] = get_string_id("I")  # in a Doc with sentences a token without a mark is no start
         hashes[: self.kind.first_unit] = 0
         return hashes
 
@@ -102,7 +103,7 @@ class SentAnnotation(Annotation):
 
 
 class ExtensionAnnotation(Annotation):
-    """The string in an extension attribute `token._.<extension>`."""
+    """Labels that are strings in an extension attribute of tokens, `token._.<extension>`."""
 
     def __init__(self, extension: str):
         self.name = f"{EXTENSION_PREFIX}{extension}"
@@ -113,7 +114,7 @@ class ExtensionAnnotation(Annotation):
         return np.array([strings.add(label) if (label := self.label(token)) else 0 for token in doc], dtype=np.uint64)
 
     def label(self, token: Token) -> str:
-        """Return the label of the token, "" for none. RAISES C324: there is no such extension."""
+        """Return the label of a token, "" for none. RAISES C324: Token has no such extension."""
         if not Token.has_extension(self.extension):
             raise calib_error("C324", name=self.extension)
         return token._.get(self.extension) or ""

@@ -1,8 +1,8 @@
 """Annotations of text categories (`doc.cats`), where a document is one unit, and of labels mapped to another scheme.
 
 Several components may write to one `doc.cats`, so the annotation's name lists its categories: 'cats ["a", "b"]' if exclusive,
-else 'cats:multi ["a", "b"]'; without a list it has all of them. The name of a mapped annotation contains the map, so a saved
-Doc needs no more.
+else 'cats:multi ["a", "b"]'; a name without a list means all categories. The name of a mapped annotation contains its label
+map, so the name alone is enough to read scores from a saved Doc.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from .kinds import CATEGORIES, MULTI_CATEGORIES
 CATS, MULTI = "cats", "cats:multi"
 # A document has a gold category if its value is greater.
 _POSITIVE = 0.5
+# Separator in the name of a mapped annotation, between the inner name and the label map as JSON, of which it is the beginning.
+MAPPED = ' {"'
 
 
 class DocumentAnnotation(Annotation):
@@ -68,7 +70,7 @@ class DocumentAnnotation(Annotation):
 
 
 class CatsAnnotation(DocumentAnnotation):
-    """The top category in `doc.cats`. labels: Its categories; () for all. overlapping: Whether several can be right."""
+    """The highest category in `doc.cats`. labels: Categories that compete, () for all. overlapping: Several can be right."""
 
     def __init__(self, labels: Sequence[str] = (), overlapping: bool = False):
         self.labels = tuple(labels)
@@ -78,7 +80,7 @@ class CatsAnnotation(DocumentAnnotation):
         self.name = (MULTI if overlapping else CATS) + (f" {names}" if self.labels else "")
 
     def values(self, doc: Doc) -> dict[str, float]:
-        """Return the values of the annotation's categories in `doc.cats`."""
+        """Return category -> value in `doc.cats`, for the annotation's categories that have a number there."""
         names = self.labels or doc.cats
         return {name: value for name in names if (value := _value(doc, name)) is not None}
 
@@ -95,7 +97,7 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(names), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return the rejected (unit, label hash) pairs; None for two exclusive categories: one answer decides both."""
+        """Return the rejected (unit, label hash) pairs; None for overlapping ones and for two (one answer decides both)."""
         return None if self.kind.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
@@ -104,7 +106,7 @@ class CatsAnnotation(DocumentAnnotation):
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return whether the gold decides: overlapping categories that it leaves out are unknown, as in spaCy's scorer."""
+        """Return for n labels whether the gold decides; overlapping categories need a value in `doc.cats`, as in spaCy."""
         if not self.kind.overlapping:
             return super().is_known(example, rows, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
@@ -113,7 +115,7 @@ class CatsAnnotation(DocumentAnnotation):
         return sorted({name for doc in docs for name in doc.cats} - set(self.labels)) if self.labels else []
 
     def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the categories in gold, with exclusive ones that the component does not know."""
+        """Return category -> number of gold Docs that have it. Exclusive categories may be unknown to the component."""
         if self.kind.overlapping:
             return Counter(label for doc in docs for label in _positive(self.values(doc)))
         gold = self.gold
@@ -121,10 +123,10 @@ class CatsAnnotation(DocumentAnnotation):
 
 
 class GoldCats(DocumentAnnotation):
-    """The category of gold Docs, for comparison with a CatsAnnotation; no label if a Doc has none of its categories.
+    """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    For exclusive categories it is the one with the highest value; if all are 0 and the Doc has one other category, it is that
-    one, which the component does not know. For overlapping categories it is one above 0.5, or "(none)".
+    The label of exclusive categories is the one with the highest value; if all are 0 and the Doc has one other category, that
+    one, which the component does not know. The label of overlapping categories is the highest above 0.5, or "(none)".
 
     categories (CatsAnnotation): The annotation of predicted Docs. RAISES C261 (when read): several values are the highest.
     """
@@ -135,8 +137,7 @@ class GoldCats(DocumentAnnotation):
         self.kind = categories.kind
 
     def label_at(self, doc: Doc, row: int) -> str:
-        """Return the gold category of a Doc, "" if it has none; the only category that people left open counts as gold if
-        they rejected all others."""
+        """Return the gold category of a Doc, "" for none. If annotators rejected all categories but one, it is this one."""
         values = self.categories.values(doc)
         if not values:
             return ""
@@ -146,7 +147,7 @@ class GoldCats(DocumentAnnotation):
         unanswered_names = (
             [name for name in self.categories.labels if name not in values] if self.kind.rejected_key in doc.spans else []
         )
-        if not highest and len(unanswered_names) == 1:
+        if not highest and len(unanswered_names) == 1:  # all others were rejected
             return unanswered_names[0]
         if len(highest) > 1:
             raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
@@ -161,26 +162,22 @@ def _value(doc: Doc, name: str) -> float | None:
 
 
 def _positive(values: dict[str, float]) -> list[str]:
-    """Return the categories that a document has, highest values first."""
+    """Return the categories with a value above 0.5, highest first. values: Category -> value."""
     return sorted((name for name, value in values.items() if value > _POSITIVE), key=lambda name: -values[name])
 
 
 @cache
 def cats_from_name(name: str) -> CatsAnnotation | None:
-    """Return the annotation of text categories with this name, or None."""
+    """Return the annotation of text categories with this name; None if the name is that of another annotation."""
     kind, _, names = name.partition(" ")
     return CatsAnnotation(json.loads(names) if names else (), kind == MULTI) if kind in (CATS, MULTI) else None
 
 
-# Separator in the name of a mapped annotation, between the inner name and the label map as JSON, of which it is the beginning.
-MAPPED = ' {"'
-
-
 class MappedAnnotation(Annotation):
-    """The labels of an annotation (`inner`) in the scheme of the gold. table (LabelMap): Label -> gold label, "" for none."""
+    """The labels of another annotation (`inner`), replaced by those of the gold. table: Label -> gold label, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
-        """Take everything from `inner` but the labels, which `table` maps to those of the gold."""
+        """Take units and spans from `inner`, gold from `inner.in_scheme`, and replace predicted labels by `table`."""
         self.inner = inner
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
@@ -194,7 +191,7 @@ class MappedAnnotation(Annotation):
             setattr(self, name, getattr(inner, name))
         for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):
             setattr(self, name, getattr(self._gold, name))
-        self._spans = {
+        self._gold_hash = {  # label hash -> hash of its gold label
             get_string_id(label): get_string_id(gold_label) if gold_label else 0 for label, gold_label in self.table.items()
         }
 
@@ -203,7 +200,7 @@ class MappedAnnotation(Annotation):
         return self._gold.gold
 
     def counterpart(self, label: str) -> str:
-        """Return the gold label that a label is mapped to, "" for none."""
+        """Return the gold label that a label of `inner` is mapped to: itself if the map lacks it, "" (or "O") for none."""
         return map_label(self.table, label, self._no_counterpart, self.kind.has_prefixes) if label else ""
 
     def aligned_gold(self, example: Example) -> Hashes:
@@ -222,15 +219,15 @@ class MappedAnnotation(Annotation):
         return self.counterpart(self.inner.label_at(doc, row))
 
     def gold_span_label(self, label: int) -> int:
-        return self._spans.get(label, label)
+        return self._gold_hash.get(label, label)
 
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the gold spans of each label: for a label of the component, the spans of its counterpart."""
+        """Return label -> number of gold spans; a label of the component has the number of its gold label."""
         gold = self.inner.count_spans(docs)
         return Counter({**gold, **{label: gold[gold_label] for label, gold_label in self.table.items()}})
 
 
 def split_mapped_name(name: str) -> tuple[str, LabelMap]:
-    """Split the name of a mapped annotation into that of the inner annotation and the label map."""
+    """Split the name of a mapped annotation: return (the name of the inner annotation, the label map)."""
     inner, _, table = name.partition(MAPPED)
     return inner, json.loads(MAPPED.lstrip() + table)

@@ -1,4 +1,4 @@
-"""The properties of each kind of label.
+"""The kinds of labels (tags, entities, arcs, categories ...) and the properties in which they differ.
 
 A new kind also needs a subclass of Annotation with this `kind`, and an entry in `annotations/__init__.py`.
 """
@@ -17,16 +17,16 @@ REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for 
 
 @dataclass(frozen=True)
 class Kind:
-    """What all annotations of one kind have in common.
+    """The properties that all annotations of one kind have in common.
 
-    of_documents: A document has a label, not a token. of_entities: The spans are the entities of a Doc. of_links: A label
-    belongs to the first token of an entity. of_arcs: Labels are dependency arcs: the head must be right as well as the label;
-    spans are then sentences, and commands show tokens by default. overlapping: A unit may have several gold labels. any_label:
-    Only the head is compared; the label may differ. has_types: Labels are types of spans, "O" outside. has_prefixes: Labels are
-    BILUO tags. first_unit: The first unit of a Doc that may have a label. no_label_names: What gold has in place of a label for
-    units without one. label_words, span_words: Names of a label and of a span, with plurals. span_event: When a span is right.
-    Text for users; if set, the Annotation defines `evaluate_spans`, if "", a setting of the pipe decides. accuracy_name: Name
-    of the share right. rejected_key: Key of the span group with rejected labels.
+    of_documents: Labels belong to documents, not to tokens. of_entities: The spans are the entities of a Doc. of_links: Labels
+    are identities of entities, each on the entity's first token. of_arcs: Labels are those of dependency arcs, whose heads must
+    be right, too; spans are sentences, and commands show tokens by default. overlapping: A unit may have several gold labels.
+    any_label: Only heads are compared; labels may differ. has_types: Labels are types of spans, "O" outside. has_prefixes:
+    Labels are BILUO tags. first_unit: The first unit of a Doc that may have a label. no_label_names: Names in the gold for "no
+    label". label_words, span_words: Words for a label and a span, (singular, plural). span_event: Text for users on when a span
+    is right; if it is set, the Annotation defines `evaluate_spans`, if "", a setting of the pipe decides. accuracy_name: Name
+    of the share of right labels. rejected_key: Key of the span group (on gold Docs) of rejected labels.
     """
 
     of_documents: bool = False
@@ -47,7 +47,7 @@ class Kind:
 
     @property
     def unit(self) -> str:
-        """What has a label: "token" or "document"."""
+        """The unit that has a label: "token" or "document"."""
         return DOCUMENT if self.of_documents else TOKEN
 
 

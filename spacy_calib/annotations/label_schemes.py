@@ -1,4 +1,4 @@
-"""Matching of gold labels with the labels of a component, if the gold has other names or another scheme.
+"""Matching of gold labels with the labels of a component, if the gold has other names or a coarser or finer scheme.
 
 OntoNotes distinguishes three types of locations (GPE, FAC, LOC); coarse schemes call them all LOC. So the meaning of LOC
 depends on the other labels of the gold.
@@ -40,9 +40,9 @@ class LabelScheme:
     """The correspondence between the labels of a component, of its calib pipe and of the gold.
 
     table (Mapping): Label of the component -> its name in the pipe, "" for none; labels without entry keep their name.
-    first_of (Mapping): Label -> the first of the labels that the gold does not distinguish from it.
-    gold (Mapping): Gold label -> the first label that it means. unused_labels (tuple): Labels that the gold never uses.
-    is_coarse (bool | None): Whether LOC means all locations; None if nothing depends on it.
+    first_of (Mapping): Label of the component -> the first of all that the gold does not distinguish from it.
+    gold (Mapping): Gold label -> the first label of the component that it means. unused_labels (tuple): Labels of the component
+    that the gold never uses. is_coarse (bool | None): Whether its LOC means all locations; None if nothing depends on this.
     """
 
     table: Mapping[str, str]
@@ -52,31 +52,31 @@ class LabelScheme:
     is_coarse: bool | None
 
     def name(self, label: str) -> str:
-        """Return the name of a label in the pipe, "" for none."""
+        """Return the name that the calib pipe uses for a label of the component, "" for none."""
         return self.table.get(label, label)
 
     @property
     def renamed_labels(self) -> dict[str, str]:
-        """Gold label -> its different name in the pipe; "" for none."""
+        """Gold label -> its name in the pipe ("" for none), for gold labels that have another name there."""
         return {name: self.name(label) for name, label in self.gold.items() if self.name(label) != name}
 
     def unknown_in(self, confusions: Iterable[tuple[str, str]]) -> list[str]:
-        """Return the labels of gold spans that match no label of the component. confusions: (predicted, gold) label pairs."""
+        """Return the gold labels that match no label of the component. confusions: (predicted label, gold label) pairs."""
         known_names = {*self.gold, *map(self.name, self.gold.values())}
         return list(dict.fromkeys(name for _, name in confusions if name not in known_names))
 
     @property
     def is_plain(self) -> bool:
-        """Whether comparing the pipe's names suffices: they merge exactly the labels that the gold merges."""
+        """Whether labels can be compared by their names in the pipe: it merges exactly the labels that the gold merges."""
         named_labels = [label for label in self.first_of if self.name(label)]
-        firsts = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
-        merges_alike = all(self.first_of[label] == self.first_of[firsts[self.name(label)]] for label in named_labels)
-        n_groups = len({self.first_of[label] for label in named_labels})
-        return merges_alike and n_groups == len(firsts) and not self.unused_labels
+        label_of_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
+        merges_alike = all(self.first_of[label] == self.first_of[label_of_name[self.name(label)]] for label in named_labels)
+        n_gold_groups = len({self.first_of[label] for label in named_labels})
+        return merges_alike and n_gold_groups == len(label_of_name) and not self.unused_labels
 
     @property
     def loc_sentence(self) -> str:
-        """How the label LOC was understood, for messages; "" if nothing depends on it."""
+        """A sentence for messages: how the gold's label LOC was understood; "" if nothing depends on it."""
         if self.is_coarse is None:
             return ""
         return (
@@ -94,12 +94,12 @@ def read_scheme(
     user_map: Mapping[str, str] | None = None,
     rejected_labels: Iterable[str] = (),
 ) -> LabelScheme:
-    """Match the labels of a gold with those of a component.
+    """Match the labels of some gold data with the labels of a component.
 
     labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold. table
-    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Further names of labels, as on a card.
-    user_map (Mapping | None): Label of the component -> its name in this gold, if the user gives it. rejected_labels
-    (Iterable): Labels of rejected answers; they decide about LOC only if no label of a location was accepted.
+    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): More such maps, as on a card.
+    user_map (Mapping | None): Label of the component -> its name in this gold, given by the user. rejected_labels (Iterable):
+    Labels that annotators rejected; they decide what LOC means only if no label of a location was accepted.
     """
     maps, is_coarse, rejected_labels = [table, *extra_maps, COARSE], None, list(rejected_labels)
     if user_map is None and len({LOC, *_FINE_LOCATIONS}.intersection(labels)) > 1:
@@ -108,10 +108,11 @@ def read_scheme(
         location_names = loc_names.union(*fine_names.values())
         gold_labels = rejected_labels if location_names.isdisjoint(counts) else counts
         is_fine = any(not names.isdisjoint(gold_labels) for names in fine_names.values())
+        # If a name of GPE or FAC occurs, LOC is LOC; if only names of LOC do, it means all locations.
         is_coarse = not is_fine if is_fine or not loc_names.isdisjoint(gold_labels) else None
     first_of: dict[str, str] = {}
     gold: dict[str, str] = {}
-    for name in dict.fromkeys([*counts, *rejected_labels]):
+    for name in dict.fromkeys([*counts, *rejected_labels]):  # find the `owners`: the labels that a gold label means
         if user_map is not None:
             owners = [label for label in labels if user_map.get(label, label) == name]
         elif is_coarse is not None and name in loc_names:
@@ -129,7 +130,7 @@ def read_scheme(
 
 
 def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels that a gold label means: those with its name in the pipe, else the component, else another map."""
+    """Return the labels of the component that a gold label means, by the first map (the pipe's, ...) that has its name."""
     table, *extra_maps = maps
     candidates = [
         [label for label in labels if table.get(label) == name],
@@ -141,7 +142,7 @@ def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]])
 
 
 def coarse_name(label: str) -> str:
-    """Return the coarse type, PER, LOC or ORG, that a common label means; "" for any other label."""
+    """Return the coarse type (PER, LOC or ORG) of a common entity label such as "Person"; "" for any other label."""
     return next((COARSE.get(name, name) for name, synonyms in _COMMON.items() if label.upper() in (name, *synonyms)), "")
 
 
@@ -150,9 +151,9 @@ def span_confusions(
 ) -> Counter[tuple[str, str]]:
     """Count the gold spans of an example by (label of the first predicted span that overlaps it or "", gold label).
 
-    predicted_spans (Iterable): (start, end, label), in tokens of the predicted Doc.
+    predicted_spans (Iterable): (start, end, label) of each, in tokens of the predicted Doc.
     """
-    alignment, label_at = example.alignment.x2y, dict[int, str]()
+    alignment, label_at = example.alignment.x2y, dict[int, str]()  # gold token -> predicted label
     for start, end, label in predicted_spans:
         for token in alignment[start:end].reshape(-1).tolist():
             label_at.setdefault(token, label)
@@ -166,31 +167,32 @@ def span_confusions(
 def propose_gold_labels(
     labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]
 ) -> dict[str, str]:
-    """Propose a gold label for labels of a component: a common name of the label, else one that several of its spans have.
+    """Propose for labels of a component an unknown gold label: a common synonym, else the most frequent one of its spans.
 
-    confusions (Mapping): (predicted label, gold label) -> number of spans. RETURNS (dict): Label -> unknown gold label.
+    unknown (Collection[str]): Gold labels that the component lacks. confusions (Mapping): (predicted label, gold label) ->
+    number of spans. RETURNS (dict): Label of the component -> gold label; labels without a proposal are left out.
     """
-    pairs: dict[str, str] = {}
+    proposals: dict[str, str] = {}
     for label in labels:
-        common = [name for name in unknown if name.upper() in (label.upper(), *_COMMON.get(label, ()))]
+        synonyms = [name for name in unknown if name.upper() in (label.upper(), *_COMMON.get(label, ()))]
         span_counts = {name: confusions.get((label, name), 0) for name in unknown}
         best = max(span_counts, key=lambda name: span_counts[name], default="")
-        if common:
-            pairs[label] = max(common, key=lambda name: span_counts[name])
+        if synonyms:
+            proposals[label] = max(synonyms, key=lambda name: span_counts[name])
         elif span_counts.get(best, 0) >= _MIN_SPANS and span_counts[best] == max(
             n for (key, _), n in confusions.items() if key == label
         ):
-            pairs[label] = best
-    return pairs
+            proposals[label] = best
+    return proposals
 
 
 @dataclass(frozen=True, eq=False)
 class LabelComparison:
-    """How to compare one gold Doc with predictions in the scheme of a component.
+    """How to compare one gold Doc that has labels of another scheme with predicted labels of a component.
 
-    scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the Doc's spans, with
-        labels of the component. unused_labels (frozenset[int]), firsts (Mapping[int, int]): `unused_labels` and `first_of` of
-        the scheme, as hashes.
+    scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the gold Doc's spans,
+        with labels of the component. unused_labels (frozenset[int]), firsts (Mapping[int, int]): `unused_labels` and `first_of`
+        of the scheme, as hashes.
     """
 
     scheme: LabelScheme
@@ -204,14 +206,14 @@ class LabelComparison:
         return cls(scheme, spans, frozenset(map(get_string_id, scheme.unused_labels)), firsts)
 
     def write(self, doc: Doc, annotation_name: str) -> None:
-        """Attach the comparison to a gold Doc, for one annotation."""
+        """Store this comparison in the user data of a gold Doc, under the name of an annotation."""
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-        """Return the gold of predicted tokens in the scheme of the pipe.
+        """Return the gold label hash of each predicted token, with the gold's labels replaced by labels of the pipe.
 
-        A predicted label that the gold does not distinguish from the right one is right. A token outside of gold entities has
-        no gold if the gold never uses its predicted label.
+        If the gold does not distinguish the predicted label from the right one, the predicted one is returned. A token outside
+        of gold entities gets 0 (no gold) if the gold never uses its predicted label. gold (Hashes): The gold's own labels.
         """
         doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
         keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)

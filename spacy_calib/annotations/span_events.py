@@ -1,4 +1,4 @@
-"""Events: definitions of when a predicted span is right."""
+"""Events, the definitions of when a predicted span is right, and the comparison of predicted with gold spans."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ..errors import calib_error
 from . import Annotation, rejected_in
 from .annotation import get_label_comparison
 
-_SpanKey = tuple[int, int, int]
+_SpanKey = tuple[int, int, int]  # (start, end, label hash)
+_ARTICLES = frozenset({"a", "an", "the"})
 
 
 @dataclass(frozen=True, eq=False)
 class GoldSpans:
-    """The spans of a gold Doc.
+    """The spans of a gold Doc that predicted spans are compared with.
 
-    keys (frozenset): (start, end, label hash) of each. is_annotated (NDArray[bool]): Whether the spans of each token are known.
-    rejected_keys (frozenset | None): Rejected spans, if the gold consists of answers.
+    keys (frozenset): (start, end, label hash) of each span. is_annotated (NDArray[bool]): Whether the gold decides which spans
+    cover each token. rejected_keys (frozenset | None): Spans that annotators rejected; None if the gold has no yes/no answers.
     """
 
     keys: frozenset[_SpanKey]
@@ -31,7 +32,7 @@ class GoldSpans:
 
     @classmethod
     def from_doc(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
-        """Return the gold spans of a Doc as (start, end, label), with its known tokens and the spans that people rejected."""
+        """Read the accepted and rejected spans of a gold Doc. event (str): "article" cuts leading articles from them."""
         rejected_spans, comparison = rejected_in(annotation, doc), get_label_comparison(doc, annotation.name)
         spans = (
             [(span.start, span.end, span.label) for span in annotation.spans_on(doc)]
@@ -47,11 +48,12 @@ class GoldSpans:
         )
 
     def hit(self, key: _SpanKey, is_match: bool, event: str, labels: Iterable[int]) -> int:
-        """Return whether a predicted span is right: 1, 0, or -1 if the gold does not decide.
+        """Return 1 if a predicted span is right, 0 if it is wrong, -1 if the gold does not decide.
 
-        A rejected span, or one that overlaps an accepted one, is wrong for the events "exact" and "article" only.
-
-        key: The span in gold tokens. is_match (bool): Whether a gold span matches. labels: Its predicted and gold label.
+        Without yes/no answers the gold decides if all tokens of the span are annotated. With them a match is right; any other
+        span is wrong if all its tokens are annotated or, for the events "exact" and "article", if one token is, or annotators
+        rejected it. key: (start, end, label hash) in gold tokens. is_match (bool): Whether a gold span matches. labels: Hashes
+        of the predicted and the gold label; a rejected span has one of them.
         """
         start, end, _ = key
         is_known, is_exact = self.is_annotated[start:end], event in ("exact", "article")
@@ -62,15 +64,12 @@ class GoldSpans:
         return 1 if is_match else 0 if is_wrong else -1
 
     def covered_tokens(self, label: int) -> set[int]:
-        """Return the tokens in gold spans of this label."""
+        """Return the indices of the gold tokens in gold spans with this label (a hash)."""
         return {token for start, end, span_label in self.keys if span_label == label for token in range(start, end)}
 
 
-_ARTICLES = frozenset({"a", "an", "the"})
-
-
 def first_token(doc: Doc, start: int, end: int, event: str) -> int:
-    """Return the first token of a span to compare: the event "article" skips a leading article."""
+    """Return the token at which the comparison of a span begins: the event "article" skips a leading a, an or the."""
     return start + (event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES)
 
 
@@ -85,7 +84,7 @@ EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
 
 
 def check_event(event: str) -> str:
-    """Return the name of an event unchanged. RAISES C001: there is no such event."""
+    """Return the name of an event in EVENTS unchanged. RAISES C001: there is no such event."""
     if event not in EVENTS:
         raise calib_error("C001", name="event", wanted=f"one of {', '.join(EVENTS)}", given=repr(event))
     return event
@@ -97,19 +96,17 @@ def _squeeze(span: Span) -> str:
 
 
 def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey], event: str) -> NDArray[np.intp]:
-    """Return whether each predicted span is right: 1, 0, or -1 without gold.
+    """Return for each predicted span 1 if it is right by an event, 0 if it is wrong, -1 if the gold does not decide.
 
-    As in spaCy's scorer, the gold tokens that align with its first and last token are compared, unless the annotation has a
-    method `evaluate_spans`. spans: (start, end, label hash), in tokens of the predicted Doc.
+    As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the annotation
+    has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in tokens of the predicted Doc.
     """
     evaluate_spans = annotation.evaluate_spans
     if evaluate_spans is not None:
         return evaluate_spans(example, spans)
     is_match = EVENTS[check_event(event)]
-    gold, comparison = (
-        GoldSpans.from_doc(example.reference, annotation, event),
-        get_label_comparison(example.reference, annotation.name),
-    )
+    gold = GoldSpans.from_doc(example.reference, annotation, event)
+    comparison = get_label_comparison(example.reference, annotation.name)
     hits = []
     for start, end, label in spans:
         start = first_token(example.predicted, start, end, event)

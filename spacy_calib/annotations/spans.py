@@ -1,4 +1,4 @@
-"""Annotations of tokens by the spans that contain them: entities, span groups and links."""
+"""Annotations whose token labels come from spans: entities, span groups and links (identities of entities)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OUT = np.uint64(get_string_id("O"))
 
 
 class _SpanTokenAnnotation(Annotation):
-    """Token labels from spans; answers about spans give no token gold, because predictions selected the spans."""
+    """Base class: token labels from spans. Yes/no answers about spans are no gold of tokens, as predictions chose the spans."""
 
     def gold_hashes(self, doc: Doc) -> Hashes:
         return self.hashes(doc) if rejected_in(self, doc) is None else np.zeros(len(doc), dtype=np.uint64)
@@ -48,12 +48,15 @@ class _SpanTokenAnnotation(Annotation):
 
 
 class _EntityTokenAnnotation(_SpanTokenAnnotation):
+    """Base class of annotations that label tokens by the entities of a Doc."""
+
     kind = ENTITIES
 
     def aligned_gold(self, example: Example) -> Hashes:
-        """Return the gold of predicted tokens; 0 for partial gold that consists of answers about predicted entities.
+        """Return the gold label hash of each predicted token; 0 for all if the gold is answers about predicted entities.
 
-        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, covers few other tokens.
+        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, is recognized by its coverage: the
+        share of tokens with gold is less than half as high outside of predicted entities as inside.
         """
         gold = super().aligned_gold(example)
         words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
@@ -71,12 +74,12 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
 
 
 def _label_or_out(key: int, strings: object) -> str:
-    """Return the label of a hash; "O" may be missing from the strings of a vocab."""
+    """Return the label with this hash. "O" is not looked up, since it may be missing from the strings of a vocab."""
     return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
 class EntityAnnotation(_EntityTokenAnnotation):
-    """The entity type of a token, "O" outside of entities; no label if the annotation is missing."""
+    """The entity type of each token, "O" outside of entities; no label for a token without entity annotation."""
 
     name = "ner"
 
@@ -89,13 +92,13 @@ class EntityAnnotation(_EntityTokenAnnotation):
 
 
 class BiluoAnnotation(_EntityTokenAnnotation):
-    """The BILUO tag of a token: B-, I-, L- or U- and the entity type, or "O"; no label if the annotation is missing."""
+    """The BILUO tag of each token: B-, I-, L- or U- and entity type, or "O"; no label without entity annotation."""
 
     name = "biluo"
     kind = BILUO
 
     def hashes(self, doc: Doc) -> Hashes:
-        """Return (tokens,) hashes of BILUO tags, 0 for a token without entity annotation."""
+        """Return the hash of each token's BILUO tag, 0 for a token without entity annotation."""
         iob, kinds = _entity_columns(doc)
 
         def hash_of_tag(letter: str, kind: Any) -> int:
@@ -137,20 +140,20 @@ class SpanAnnotation(_SpanTokenAnnotation):
         self.key = key
 
     def hashes(self, doc: Doc) -> Hashes:
-        """Return (tokens,) hashes of the label that covers each token, the most probable of several."""
+        """Return the hash of each token's label, by the best span over it; 0 for all if the Doc lacks the group."""
         if self.key not in doc.spans:
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = np.full(len(doc), _OUT)
         scores = span_scores(doc.spans[self.key])
         spans = [(span.start, span.end, span.label) for span in self.spans_on(doc)]
         order = range(len(spans)) if scores is None or not spans else np.argsort(-scores, kind="stable").tolist()
-        for i in reversed(order):
+        for i in reversed(order):  # the best span last, so that its label stays
             start, end, label = spans[i]
             hashes[start:end] = label
         return hashes
 
     def label(self, token: Token) -> str:
-        """Return the label of the span that covers the token, the most probable of several, "O" without any."""
+        """Return the label of the best span that covers the token, "O" if none does, "" if the Doc lacks the group."""
         if self.key not in token.doc.spans:
             return ""
         group = token.doc.spans[self.key]
@@ -165,7 +168,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return _label_or_out(key, strings)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
-        """Return the spans of the group; none if tokens were merged since, because spaCy does not update span groups then."""
+        """Return the spans of the group; () if tokens were merged after it was set, since spaCy does not update groups."""
         try:
             return list(doc.spans[self.key]) if self.key in doc.spans else ()
         except IndexError:
@@ -178,7 +181,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return (rows,) bools: a gold span of this label covers the aligned gold token."""
+        """Return for n labels whether a gold span with the label covers the gold token that the row aligns with."""
         hits = self.aligned_gold(example)[rows] == hashes
         alignment = example.alignment.x2y
         gold_tokens = {
@@ -194,8 +197,8 @@ class LinkAnnotation(_EntityTokenAnnotation):
     """The identity of an entity (`ent.kb_id_`), as the label of its first token.
 
     As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever
-    their types; without one it is unknown. "NIL" is the identity of an entity that is not in the knowledge base. Rejected
-    identities are the labels of spans with the same characters.
+    their types; without such a gold entity it is unknown. "NIL" is the identity of an entity that is not in the knowledge base.
+    Identities that annotators rejected are labels of gold spans (`doc.spans[REJECTED_LINKS]`) with the same characters.
     """
 
     name = LINK
@@ -248,7 +251,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
 
 
 def _is_contradictory(doc: Doc) -> NDArray[np.bool_]:
-    """Return for each token whether it is in a span that the sources of the gold contradict."""
+    """Return for each token of a gold Doc whether it is in a span about which the sources of the gold disagree."""
     is_contradictory = np.zeros(len(doc), dtype=bool)
     for span in doc.spans.get(UNKNOWN, ()):
         is_contradictory[span.start : span.end] = True
@@ -256,7 +259,7 @@ def _is_contradictory(doc: Doc) -> NDArray[np.bool_]:
 
 
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
-    """Return `attrs["scores"]` of a group, or None if missing or of another length."""
+    """Return `attrs["scores"]` of a span group, one score per span; None if missing or of another length."""
     values = group.attrs.get("scores")
     if values is None:
         return None
@@ -265,5 +268,6 @@ def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
 
 
 def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return ENT_IOB and ENT_TYPE of each token, each of shape (n_tokens,)."""
     columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64, copy=False).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]

@@ -1,1 +1,1 @@
-"""What is stored on a Doc: blocks of scores, the attributes that read them, and a view of them."""
+"""What calib pipes store on a Doc: blocks of scores, the attributes that read them, and a view of them as arrays."""

@@ -1,6 +1,6 @@
-"""The attributes that users read: getters that look up the blocks that calib pipes wrote on the Doc (see `store`).
+"""The extension attributes that users read. Their getters look up the scores that calib pipes stored on the Doc (see `store`).
 
-A getter returns None if no block belongs to the token, span or Doc as it is now.
+A getter returns None if no stored score belongs to the token, span or Doc as it is now.
 
 Token._.<attr>_score, _raw, _scores, _flag; Span._.<attr>_score, _raw, _accept, _link, _links;
 Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _accept.
@@ -32,7 +32,7 @@ _LANGUAGE_NAMES = frozenset(dir(Language)) | set(_SAVED_NAMES)
 
 
 def check_attr(attr: str) -> str:
-    """Return the prefix if it is valid. RAISES C001: no Python identifier. C112: a keyword, or a name of spaCy's own."""
+    """Return `attr`, a prefix of attributes, if valid. RAISES C001: no Python identifier. C112: a keyword, or spaCy's name."""
     if not isinstance(attr, str) or not attr.isidentifier():
         raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
     reason = ""
@@ -50,7 +50,7 @@ def check_attr(attr: str) -> str:
 
 
 def check_pipe_name(name: str) -> str:
-    """Return the pipe name if it is valid. RAISES C113: a pipeline with a pipe of this name cannot be saved or loaded."""
+    """Return the name of a pipe if it is valid. RAISES C113: a pipeline with such a pipe cannot be saved or loaded."""
     reason = ""
     if name.lower() in _SAVED_NAMES:
         reason = "saved pipelines use this name for something else"
@@ -65,16 +65,16 @@ def check_pipe_name(name: str) -> str:
 
 
 def token_values(token: Token, attr: str) -> TokenValues | None:
-    """Return the probabilities of the token's current label; None without a label, a row, or a score of the label.
+    """Return the raw and calibrated probability of the token's current label; None if it has no label, or this has no score.
 
     A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
     """
-    match = find_row(token, attr)
+    match = find_row(token, attr)  # (block, row)
     return None if match is None else match[0].values_of(match[1], match[0].annotation.label(token))
 
 
 def token_score(token: Token, attr: str, column: str = "calibrated") -> float | None:
-    """Token._.<attr>_score, _raw: (raw) probability that the token's label is right; None for a pipe that hides it."""
+    """Token._.<attr>_score, _raw: probability that the token's label is right; None without one, or if the pipe hides it."""
     match = find_row(token, attr)
     if match is None or "is_hidden" in match[0]:
         return None
@@ -84,21 +84,20 @@ def token_score(token: Token, attr: str, column: str = "calibrated") -> float | 
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
-    """Token._.<attr>_flag: whether the token, even with label O, may be part of an entity and needs review; None without
-    cut-offs.
+    """Token._.<attr>_flag: whether the token may be part of an entity and needs review; None without cut-offs.
 
     Reviewing all flagged tokens misses no more entities than allowed (`spacy calib threshold --recall`).
     """
-    match = find_row(token, attr)
+    match = find_row(token, attr)  # (block, row)
     return None if match is None else match[0].flag_of(match[1], "flag")
 
 
 def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
-    """Return tag -> calibrated (or raw) probability above the threshold, highest first; None without a row.
+    """Return label -> calibrated (or raw) probability of a token above the threshold, highest first; None without scores.
 
-    hidden (bool): Whether to read a pipe that hides token scores (setting token_scores).
+    hidden (bool): Whether to return scores that a pipe stored but hides (setting token_scores).
     """
-    match = find_row(token, attr)
+    match = find_row(token, attr)  # (block, row)
     return None if match is None or ("is_hidden" in match[0] and not hidden) else match[0].scores_of(match[1], raw)
 
 
@@ -106,13 +105,13 @@ def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a span on the Doc, or of its link; None if its text or a token label that counts has changed."""
-    match = find_span(span, attr) if len(span) else None
-    return match if match is not None and match.on_doc else link_values(span, attr)
+    """Return the scores of a span on the Doc, else those of its link; None without any, or if text or labels have changed."""
+    values = find_span(span, attr) if len(span) else None
+    return values if values is not None and values.on_doc else link_values(span, attr)
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a span; under the default prefix those of ENTITY_ATTR if no other pipe scored labelled spans."""
+    """Return the scores of a span; the default prefix falls back to ENTITY_ATTR if it has no labelled spans on the Doc."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values
@@ -120,26 +119,26 @@ def shown_values(span: Span, attr: str) -> SpanValues | None:
 
 
 def span_accept(span: Span, attr: str) -> bool | None:
-    """Span._.<attr>_accept: whether the span's score reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
+    """Span._.<attr>_accept: whether the span's score reaches its cut-off (`spacy calib threshold`); None without one."""
     values = shown_values(span, attr)
     return None if values is None else values.is_accepted
 
 
 def span_links(span: Span, attr: str) -> dict[str, float] | None:
-    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability above the threshold, highest first; None if none."""
+    """Span._.<attr>_links: entity's identity (or "NIL") -> calibrated probability above the threshold, or None if none."""
     match = row_of_span(span, attr)
     return None if match is None else match[0].scores_of(match[1]) or None
 
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
-    """Return the probabilities of the current top category of `doc.cats`; None if it has no score."""
+    """Return the raw and calibrated probability of the current top category of `doc.cats`; None if it has no score."""
     block = document_block(doc, attr)
     label = "" if block is None else block.annotation.label_at(doc, 0)
     return block.values_of(0, label) if block is not None and label else None
 
 
 def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
-    """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without values."""
+    """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without scores."""
     block = document_block(doc, attr)
     return None if block is None else block.scores_of(0)
 
@@ -151,13 +150,13 @@ def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
-    """Doc._.<attr>_accept: whether the category reaches its cut-off; None without cut-offs, or if it has changed since."""
+    """Doc._.<attr>_accept: whether the top category's score reaches its cut-off; None without one, or if it has changed."""
     block = document_block(doc, attr)
     return block.flag_of(0, "accept") if block is not None and block.had_label(0, block.annotation.label_at(doc, 0)) else None
 
 
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
-    """Return a field of the values that `find` returns for a token, span or Doc; None without values."""
+    """Return the field `name` of what `find(owner, attr)` returns for a token, span or Doc; None if that is None."""
     values = find(owner, attr)
     return None if values is None else getattr(values, name)
 
@@ -191,8 +190,7 @@ def register(attr: str = DEFAULT_ATTR) -> None:
     """Register the attributes of a prefix in this process; registering it twice is harmless.
 
     attr (str): A Python identifier.
-    RAISES C001: no Python identifier. C112: a keyword, or a name that spaCy uses itself. C025: another extension has one of the
-        names.
+    RAISES C001: no Python identifier. C112: a keyword, or a name of spaCy. C025: another extension has one of the names.
 
         >>> from spacy.tokens import Token
         >>> register("second")
@@ -224,19 +222,20 @@ def register_score_name(name: str, attr: str) -> None:
 
 
 def is_calibrated(owner: Any, name: str) -> bool:
-    """Whether an extension of Doc, Span or Token is one of ours: a source would read calibrated scores as raw ones."""
+    """Return whether an extension of Doc, Span or Token was registered here: a source must not read it as raw scores."""
     getter = owner.get_extension(name)[2]
     return isinstance(getter, partial) and getter.func.__module__ == __name__
 
 
 def _is_ours(getter: Any, function: Any, attr: str) -> bool:
+    """Return whether the getter of an extension is the one that `register` makes from this function and prefix."""
     ours = partial(function, attr=attr)
     parts = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()
     return parts == (ours.func, ours.args, ours.keywords)
 
 
 def register_default() -> None:
-    """Register the default attributes, except a prefix with a name in use: importing this package must not break spaCy."""
+    """Register the attributes of both default prefixes, except a prefix in use: importing this package must not fail."""
     for attr in (DEFAULT_ATTR, ENTITY_ATTR):
         with contextlib.suppress(CalibError):
             register(attr)

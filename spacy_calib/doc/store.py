@@ -1,11 +1,11 @@
-"""The scores on a Doc: a block of arrays in `doc.user_data` for each run of a pipe, and who may read it.
+"""The scores on a Doc: each run of a pipe stores one *block* of arrays in `doc.user_data`, for one *stretch* of the text.
 
-A block belongs to one stretch of text. Its key is (EXTENSION_KEY, "_<attr>", start, start + checksum): `Span.as_doc` and
-`Doc.from_docs` move both offsets, so `start`, 0 when written, is the character of the Doc where the stretch begins. The
-checksum shows damage and keeps apart blocks that come to one start. A block is read only if the Doc has its text there, whole,
-and no other block of the pipe touches the stretch: one that reaches out of the Doc was left by a cut, and counts. In the
-stretch, a row is a token's if start, length and, for arcs, head agree; in a Doc with other text around it also the label, since
-what a cut left out may by chance have been joined on again, letter by letter. A document's row is that of the stretch.
+The key of a block is (EXTENSION_KEY, "_<attr>", start, start + checksum). `Span.as_doc` and `Doc.from_docs` move both numbers,
+so `start`, 0 when written, is always the character of the Doc where the stretch begins. The checksum reveals damage, and keeps
+blocks with one start apart. A block is read only if the Doc still has all its text there, and no other block of the pipe
+overlaps the stretch (even one that reaches beyond the Doc, left by a cut). A row of the block belongs to a token if start,
+length and, for arcs, head agree. If the Doc has more text than the stretch, the label must agree, too, since text that a cut
+removed may by chance have been joined on again. The row of a document belongs to the whole stretch.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SpanKey = tuple[int, int, str]
 
 # Blocks of another version are ignored.
 BLOCK_VERSION = 7
-# The bits that a block keeps of a label's hash; and of its text's: few, so that nobody confirms a guess of what a cut left out.
-# Words have none. In memory a block knows the whole hash (`Block.text`).
+# Bits that a block keeps of a label's hash, and of its text's hash: few, so that nobody can confirm a guess of text that a cut
+# removed. Of words it keeps none. In memory a block has the whole hash of its text (`Block.text`).
 LOW_BITS, TEXT_BITS = (1 << 32) - 1, (1 << 8) - 1
 UNIT, ENTRY, BOUND, SPAN = "unit", "entry", "bound", "span"
 
@@ -49,7 +49,7 @@ COLUMNS = {
     "flag": ("i", UNIT, False), "accept": ("i", UNIT, False), "indptr": ("u", BOUND, True), "tag": ("u", ENTRY, True),
     "raw": ("f", ENTRY, True), "calibrated": ("f", ENTRY, True), "above": ("b", ENTRY, False), "column": ("u", ENTRY, False),
 }  # fmt: skip
-# chosen: whether a span was on the Doc. said: checksum of the labels of its tokens, if it is right when they are.
+# chosen: whether a span was on the Doc. said: checksum of its tokens' labels, if its probability is that they are right.
 _SPAN_COLUMNS = {
     "start": ("u", SPAN, True), "end": ("u", SPAN, True), "raw": ("f", SPAN, True), "calibrated": ("f", SPAN, True),
     "accept": ("i", SPAN, True), "chosen": ("b", SPAN, True), "said": ("u", SPAN, False),
@@ -57,7 +57,7 @@ _SPAN_COLUMNS = {
 
 
 class TokenValues(NamedTuple):
-    """Raw and calibrated probability of a unit's label."""
+    """The raw and the calibrated probability that a unit's label is right."""
 
     raw: float
     calibrated: float
@@ -66,8 +66,8 @@ class TokenValues(NamedTuple):
 class SpanValues(NamedTuple):
     """The scores of one span, and whether it reaches its cut-off (accept: 1 or 0, -1 without cut-offs).
 
-    on_doc (bool): False for a candidate. layer (str), said (int): Annotation and checksum of the token labels that the
-    probability depends on; "" and 0 if none.
+    on_doc (bool): Whether the span was on the Doc; False for a candidate. layer (str), said (int): Annotation and checksum of
+    the token labels that the probability depends on; "" and 0 if it depends on none.
     """
 
     raw: float
@@ -79,11 +79,11 @@ class SpanValues(NamedTuple):
 
     @property
     def is_accepted(self) -> bool | None:
-        """Whether it reaches its cut-off; None without cut-offs, and for candidates."""
+        """Whether the span reaches its cut-off; None without cut-offs, and for candidates."""
         return None if self.accept < 0 or not self.on_doc else bool(self.accept)
 
     def agrees(self, span: Span) -> bool:
-        """Return whether the token labels that count are those that were scored."""
+        """Return whether the token labels that the probability depends on are still those that were scored."""
         return (
             not self.layer
             or label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.said
@@ -96,15 +96,15 @@ def _low_bits(label: str) -> int:
 
 
 class Block(BlockData):
-    """What one pipe wrote on one Doc: the stored arrays, as a dict.
+    """The scores that one pipe stored on one Doc: a dict of arrays (see COLUMNS) with methods that look up rows.
 
-    In `doc.user_data` it replaces the plain dict that files and copies have; msgpack and pickle write it as one. A copy by
-    spaCy has no key, and is opened where it is found.
+    In `doc.user_data` a Block replaces the plain dict that was read from a file; msgpack and pickle write it as a plain dict. A
+    copy that spaCy makes has no key until it is read (`_opened`).
 
-    annotation (Annotation): Annotation of its labels. text (int | None): Whole hash of its text; None for one from a file,
-    which has TEXT_BITS of it. key (tuple | None): Its key. begin, end (int): Its stretch of text, as characters of the Doc. Of
-    a block that `fits` a Doc: is_whole (bool): Whether its text is all of the Doc. columns (dict): COLUMNS as sequences, None
-    for one that it does not have. spans (dict): (start, end, label) of each span, in characters from `begin` -> its values.
+    annotation (Annotation): Annotation of the labels. text (int | None): Whole hash of the text; None for a block from a file,
+    which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`. begin, end (int): The stretch of text, in
+    characters of the Doc. Set by `fits`: is_whole (bool): Whether the stretch is the whole Doc. columns (dict): Name in COLUMNS
+    -> sequence of values, None if missing. spans (dict): (start, end, label) of a span, in characters from `begin` -> scores.
     """
 
     __slots__ = ("annotation", "begin", "columns", "end", "is_whole", "key", "spans", "text", "_fit")
@@ -127,14 +127,14 @@ class Block(BlockData):
         return dict, (dict(self),)
 
     def open(self, key: tuple[Any, ...]) -> Block:
-        """Place the block where its key says."""
+        """Set the key of the block, and the stretch of text that it gives; return the block."""
         self.key, self.begin, self.end = key, key[2], key[2] + self["size"]
         return self
 
     def fits(self, doc: Doc) -> bool:
-        """Return whether its text is in the Doc, in its stretch. It is asked once for each Doc, whose text never changes.
+        """Return whether the Doc has the block's text in its stretch. The answer for a Doc is kept: its text never changes.
 
-        Threads that ask at once find the same, and each part of the result is set in one step.
+        Threads that call it at once get the same answer, and each attribute is set in one step.
         """
         fit = self._fit
         if fit is None or fit[0]() is not doc:
@@ -142,6 +142,7 @@ class Block(BlockData):
         return fit[1]
 
     def _has_text_in(self, doc: Doc) -> bool:
+        """Return whether the Doc has the block's text in its stretch; if so, set the attributes that need the text."""
         text = doc.text[self.begin : self.end] if 0 <= self.begin < self.end else ""
         key, spans = get_string_id(text), self.get("spans")
         if len(text) != self["size"] or not text or key & TEXT_BITS != self["text"] or self.text not in (None, key):
@@ -154,7 +155,7 @@ class Block(BlockData):
     # Rows of units
 
     def row_of(self, token: Token) -> int | None:
-        """Return the row of a token of the Doc that the block fits, or None."""
+        """Return the row that belongs to a token, or None. The block must fit the token's Doc."""
         columns, start, row = self.columns, token.idx - self.begin, token.i
         starts = columns["start"]
         if row >= len(starts) or starts[row] != start:  # the Doc was joined or retokenized
@@ -168,15 +169,15 @@ class Block(BlockData):
         return row if self.is_whole or self.had_label(row, self.annotation.label(token)) else None
 
     def _has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token still has the head (or last token of its entity) of its row, which is unchanged itself."""
-        head, offset, starts = self.annotation.partner(token), self.columns["head"][row], self.columns["start"]
-        if head is None:
+        """Return whether the token still has the partner (head, or last token of its entity) of its row, itself unchanged."""
+        partner, offset, starts = self.annotation.partner(token), self.columns["head"][row], self.columns["start"]
+        if partner is None:
             return bool(offset == NO_PARTNER)
-        partner = bisect_left(starts, head.idx - self.begin)
-        return head.idx - token.idx == offset and partner < len(starts) and self.columns["length"][partner] == len(head)
+        i = bisect_left(starts, partner.idx - self.begin)  # row of the partner
+        return partner.idx - token.idx == offset and i < len(starts) and self.columns["length"][i] == len(partner)
 
     def rows_on(self, doc: Doc) -> tuple[Ints, Ints]:
-        """Return the units of the Doc that have a row, and their rows: `row_of` for all tokens, or for the Doc, in one step."""
+        """Return (the units of the Doc that have a row, the row of each), as `row_of` finds them, but for all units at once."""
         places, lengths = self.annotation.unit_positions(doc).astype(np.int64).T
         rows = np.searchsorted(self["start"], places - self.begin) % max(1, len(self["start"]))
         is_own = (self["start"][rows] == places - self.begin) & (self["length"][rows] == lengths)
@@ -190,19 +191,19 @@ class Block(BlockData):
         return units, rows[units]
 
     def had_label(self, row: int, label: str) -> bool:
-        """Return whether the unit had this label ("" for none) when the pipe ran; True if unknown."""
+        """Return whether the unit of a row had this label ("" for none) when the pipe ran; True if unknown."""
         labels = self.columns["carried"]
         return labels is None or labels[row] == _low_bits(label)
 
     # Values of a row
 
     def flag_of(self, row: int, name: str) -> bool | None:
-        """Return the flag of a row in a column ("flag", "accept"); None without one."""
+        """Return the value of a row in the column "flag" or "accept"; None if the column or the value is missing (-1)."""
         flags = self.columns[name]
         return None if flags is None or flags[row] < 0 else bool(flags[row])
 
     def entry_of(self, row: int, label: str) -> int | None:
-        """Return the entry of a label in a row, or None."""
+        """Return the index of the entry of a label in a row, or None."""
         tags, columns = self["tags"], self.columns
         tag, bounds = columns["tag"], columns["indptr"]
         for i in range(bounds[row], bounds[row + 1]):
@@ -211,12 +212,12 @@ class Block(BlockData):
         return None
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
-        """Return the probabilities of a label in a row, or None."""
+        """Return the raw and calibrated probability of a label in a row, or None."""
         i = self.entry_of(row, label)
         return None if i is None else TokenValues(self.columns["raw"][i], self.columns["calibrated"][i])
 
     def scores_of(self, row: int, raw: bool = False) -> dict[str, float]:
-        """Return label -> calibrated (or raw) probability of a row, highest calibrated one first, ties by raw score."""
+        """Return label -> calibrated (or raw) probability of a row, above the threshold, by falling (calibrated, raw) score."""
         tags, columns = self["tags"], self.columns
         tag, bounds, above = columns["tag"], columns["indptr"], columns["above"]
         raws, scores = columns["raw"], columns["calibrated"]
@@ -227,12 +228,13 @@ class Block(BlockData):
 
 
 def _as_items(array: NDArray[Any]) -> Any:
-    """Return an array as a sequence of Python numbers without a copy; they are read faster than from the array."""
+    """Return a view of an array that yields Python numbers; reading single values is faster than from the array."""
     values: Any = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False)
     return memoryview(values)
 
 
 def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
+    """Return (start, end, label) -> scores of each span of a block. part: Its entry "spans"."""
     start, end, *columns = (part[name].tolist() for name in ("start", "end", "raw", "calibrated", "accept", "chosen"))
     said = part["said"].tolist() if "said" in part else [0] * len(start)
     values = map(SpanValues, *columns, [part.get("layer", "")] * len(start), said)
@@ -243,7 +245,7 @@ def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
 
 
 def checksum_of(part: BlockData) -> int:
-    """Return a checksum of all values of a block, or of a part of one."""
+    """Return a checksum of all values of a block, or of its part "spans"."""
     contents: list[Any] = [
         value
         if isinstance(value, np.ndarray)
@@ -257,20 +259,20 @@ def checksum_of(part: BlockData) -> int:
 
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
-    """Store a block in the user data of the Doc that it was made for."""
+    """Store a block under a new key in the user data of the Doc that it was made for."""
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
     user_data[key] = block.open(key)
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
-    """Remove every block of an attribute, valid or not."""
+    """Remove every block of the prefix `attr` from a Doc's user data, valid or not."""
     for key in [*user_data]:
         if key.__class__ is tuple and key[:2] == (EXTENSION_KEY, "_" + attr):
             user_data.pop(key, None)
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """Return what a checksum of token labels covers, a row per token: label hash; for arcs offset and length of the head."""
+    """Return a row per token for `label_checksum`: the label's hash and, for arcs, offset and length of the head."""
     columns: list[NDArray[Any]] = [annotation.hashes(doc)]
     if annotation.kind.of_arcs:
         offsets, (places, lengths) = head_offsets(doc), annotation.unit_positions(doc).astype(np.int64).T
@@ -279,7 +281,7 @@ def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
 
 
 def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
-    """Return the checksum of the labels of some tokens. rows: From `label_rows`."""
+    """Return the checksum of the labels of the tokens from start to end. rows: From `label_rows`."""
     return zlib.crc32(rows[start:end].tobytes())
 
 
@@ -287,7 +289,7 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
-    """Return the valid blocks of an attribute, wherever they lie; those from files and copies are checked and opened once."""
+    """Return the valid blocks of the prefix `attr`, for any text. Blocks from files and copies are checked and replaced."""
     prefix = EXTENSION_KEY, "_" + attr
     blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
@@ -299,7 +301,7 @@ def blocks_of(user_data: UserData, attr: str) -> list[Block]:
 
 
 def _opened(user_data: UserData, key: tuple[Any, ...], data: Any) -> Block | None:
-    """Open a block in place; None if it is not valid: user data may be damaged or forged, and then may be anything."""
+    """Return user data as a Block, and replace it by this Block; None if not valid (damaged or forged data, of any type)."""
     with contextlib.suppress(Exception):
         if type(data) is Block:  # copied by spaCy in this process
             block = data if data.key is None else data.__copy__()
@@ -315,7 +317,7 @@ def _opened(user_data: UserData, key: tuple[Any, ...], data: Any) -> Block | Non
 
 
 def _is_valid(data: BlockData) -> bool:
-    """Return whether the parts fit each other and the scores are probabilities; may RAISE any exception if they do not."""
+    """Return whether the arrays of a block fit together and scores are probabilities. Other data may RAISE any exception."""
     bounds, tags, spans = data["indptr"].tolist(), data["tags"], data.get("spans", {})
     texts = [*tags, *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
     size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds), SPAN: len(spans.get("labels", ()))}
@@ -340,40 +342,41 @@ def _is_valid(data: BlockData) -> bool:
     )
 
 
-def _touching(blocks: list[Block], begin: int, end: int) -> list[Block]:
+def _overlapping(blocks: list[Block], begin: int, end: int) -> list[Block]:
+    """Return the blocks whose stretches overlap the characters from begin to end."""
     return [block for block in blocks if block.begin < end and begin < block.end]
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks that may be read on a Doc, by the rule above. begin, end (int): Those that touch these characters."""
+    """Return the blocks that fit a Doc and overlap no other; given begin and end, at least those over these characters."""
     blocks = blocks_of(doc.user_data, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
-    claims = blocks if begin is None else _touching(blocks, begin, end)
-    return [block for block in claims if len(_touching(blocks, block.begin, block.end)) == 1 and block.fits(doc)]
+    needed = blocks if begin is None else _overlapping(blocks, begin, end)
+    return [block for block in needed if len(_overlapping(blocks, block.begin, block.end)) == 1 and block.fits(doc)]
 
 
 def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
-    """Return the block and row of a token, or None."""
+    """Return (block, row) with the scores of a token, or None."""
     start = token.idx
-    for block in blocks_on(token.doc, attr, start, start + 1):
+    for block in blocks_on(token.doc, attr, start, start + 1):  # at most one: they do not overlap
         row = block.row_of(token)
         return None if row is None else (block, row)
     return None
 
 
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
-    """Return (block, units, rows) of each block with rows of units of the Doc: tokens, or the Doc as a whole."""
+    """Return (block, units of the Doc that have a row in it, row of each) for each block that has such rows."""
     return [(block, *rows) for block in blocks_on(doc, attr) if len((rows := block.rows_on(doc))[0])]
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:
-    """Return the block of this Doc as a whole, or None."""
+    """Return the block with scores of the whole document (text categories), or None."""
     return next((block for block, *_ in rows_of(doc, attr) if block.annotation.kind.of_documents), None)
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a span, or None."""
+    """Return the scores of a span by its characters and label; None without any, or if its tokens' labels have changed."""
     first, last = span.start_char, span.end_char
     for block in blocks_on(span.doc, attr, first, last):
         values = block.spans.get((first - block.begin, last - block.begin, span.label_))
@@ -389,7 +392,7 @@ def _matches_characters(span: Span) -> bool:
 
 
 def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """Return (key, values, event) of an annotation's spans, in text order."""
+    """Return (key, scores, event) of each span of the annotation `layer`, in text order; keys in characters of the Doc."""
     return sorted(
         ((start + block.begin, end + block.begin, label), values, block["spans"]["event"])
         for block in blocks_on(doc, attr)
@@ -399,14 +402,14 @@ def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValue
 
 
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
-    """Return the block and row of a span that has its own row, as links do, or None."""
-    claim = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
-    last = None if claim is None or not claim[0].annotation.kind.of_links else claim[0].annotation.partner(span[0])
-    return claim if last is not None and last.i + 1 == span.end else None
+    """Return (block, row) with the identity scores of an entity, stored for its first token; None without such scores."""
+    match = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
+    last = None if match is None or not match[0].annotation.kind.of_links else match[0].annotation.partner(span[0])
+    return match if last is not None and last.i + 1 == span.end else None
 
 
 def link_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of an entity's predicted identity, or None."""
+    """Return the scores of an entity's current identity (`kb_id_`), or None."""
     block, row = row_of_span(span, attr) or (None, 0)
     values = None if block is None else block.values_of(row, span.kb_id_)
     if block is None or values is None:
@@ -416,11 +419,11 @@ def link_values(span: Span, attr: str) -> SpanValues | None:
 
 
 def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
-    """Return the annotations that the blocks of a Doc have scores of."""
+    """Return the annotations of all valid blocks of the prefix `attr` on a Doc."""
     return list({block.annotation.name: block.annotation for block in blocks_of(doc.user_data, attr)}.values())
 
 
 def has_labelled_spans(doc: Doc, attr: str) -> bool:
-    """Return whether a pipe scored labelled spans or links on this Doc; sentences do not count."""
+    """Return whether a pipe with the prefix `attr` scored labelled spans or links on this Doc; sentences do not count."""
     kinds = ((block.annotation, "spans" in block) for block in blocks_of(doc.user_data, attr))
     return any(annotation.kind.of_links or (has_spans and not annotation.kind.of_arcs) for annotation, has_spans in kinds)

@@ -1,4 +1,4 @@
-"""The top label as the prediction, for sources that give marginals but no labels; and labels written on tokens."""
+"""Top labels as predictions, for Docs that have scores but no labels; and functions that write labels on tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..types import Marginals
 class TopLabels:
     """The top labels of *bare* Docs, which have no labels, by the scores before any label map.
 
-    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Labels of its columns.
+    marginals (Marginals): Scores of all units of a batch of Docs. labels (Sequence[str]): Label of each of their columns.
     by_doc (dict): Index of a bare Doc in the batch -> the top label of each of its units, "" for a unit without scores.
     """
 
@@ -28,7 +28,7 @@ class TopLabels:
 
     @classmethod
     def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
-        """Find the bare Docs and their top labels. hashes: Label hashes of each Doc's units, 0 for no label."""
+        """Find the bare Docs of a batch and their top labels. hashes: Label hashes of each Doc's units, 0 for no label."""
         order = np.argsort(marginals.scores, kind="stable")
         top = np.full(marginals.n_tokens, -1)
         top[marginals.rows[order]] = marginals.tags[order]  # of several entries the last, highest one stays
@@ -38,7 +38,7 @@ class TopLabels:
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """Return the label hashes of all Docs, with those of the top labels for bare Docs."""
+        """Return for each Doc the label hashes of its units: as in `hashes`, but those of the top labels for bare Docs."""
         counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():
@@ -47,7 +47,7 @@ class TopLabels:
         return all_hashes
 
     def write(self, docs: Sequence[Doc], layer: str) -> None:
-        """Write the labels on the bare Docs; for text categories write the raw scores into `doc.cats`."""
+        """Write the top labels on the bare Docs; for text categories write the raw scores of all labels into `doc.cats`."""
         for number, labels in self.by_doc.items():
             if not kind_of(layer).of_documents:
                 write_labels(docs[number], plain_name(layer), labels)
@@ -58,14 +58,14 @@ class TopLabels:
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
-    """Write labels on tokens, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or an extension."""
+    """Set the labels of a Doc's tokens, except "". layer (str): tag, pos, lemma, dep, ent_type, morph, sent or "_.NAME"."""
     for token, label in zip(doc, labels, strict=True):
         if label:
             _write_label(token, layer, label)
 
 
 def erase_label(token: Token, layer: str) -> None:
-    """Remove a token's label. layer (str): As for `write_labels`."""
+    """Remove the label of a token. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or "_.NAME" (an extension)."""
     if layer == "morph":
         token.pos_ = ""
         token.set_morph(None)  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ def erase_label(token: Token, layer: str) -> None:
 
 
 def _write_label(token: Token, layer: str, label: str) -> None:
-    """Set the label of a token under the attribute that its layer names."""
+    """Set the label of a token, in the attributes that the annotation `layer` reads."""
     if layer == "morph":
         feats = Morphology.feats_to_dict(label)
         token.pos_ = feats.pop("POS", "")

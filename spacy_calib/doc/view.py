@@ -1,4 +1,4 @@
-"""The scores of a Doc as arrays: Doc._.<attr>."""
+"""The view of a Doc's scores as arrays, Doc._.<attr>."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .store import find_spans, link_values, rows_of
 class ScoredSpan(NamedTuple):
     """A span (or link, with its identity as label) and its probability before (raw) and after calibration (score).
 
-    start, end (int): First token, and last token + 1. event (str): When it counts as right: "exact", for instance.
-    accept (bool | None): Whether it reaches its cut-off; None without cut-offs, and for candidates.
+    start, end (int): First token, and last token + 1. accept (bool | None): Whether the score reaches its cut-off; None without
+    cut-offs, and for candidates. event (str): Name of the rule by which a span counts as right, "exact" for instance.
     """
 
     start: int
@@ -36,14 +36,14 @@ class ScoredSpan(NamedTuple):
 class DocCalib(dict):
     """Read-only view of a Doc's scores, `doc._.calib`: an entry for each token and tag above the threshold.
 
-    As a dict it holds the same as plain data for `Doc.to_json(underscore=["calib"])`: layer, rows, tags, raw, calibrated, ents
-    and candidates.
+    As a dict it has the items layer, rows, tags, raw, calibrated, ents and candidates as plain data, for
+    `Doc.to_json(underscore=["calib"])`.
 
     rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
     raw, calibrated (Floats): Probability of each entry before and after calibration.
-    columns (Ints): The tag as a column of the source's labels, -1 if unknown.
-    layer (str): Annotation of the tags. If joined Docs have scores of several annotations: the one of most tokens; the others
-        have no values here.
+    columns (Ints): Each tag as a column of the source's labels, -1 if unknown.
+    layer (str): Name of the annotation of the tags. If joined Docs have scores of several annotations, only those of the
+        annotation with most tokens are here.
     scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): The Doc.
     ents (tuple[ScoredSpan, ...]): Entities (or categorized spans) with a score, in text order.
     candidates (tuple[ScoredSpan, ...]): Scored spans that are not on the Doc, such as those that a beam rejected; most probable
@@ -81,7 +81,7 @@ class DocCalib(dict):
 
     @property
     def unit(self) -> str:
-        """Kind of unit that has the labels: "token" or "document"."""
+        """The unit that has the labels: "token" or "document"."""
         return get_annotation(self.layer).kind.unit
 
     def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
@@ -107,7 +107,7 @@ class DocCalib(dict):
 
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:
-    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None if the Doc has no block."""
+    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None if the Doc has no scores."""
     matches = rows_of(doc, attr)
     if not matches:
         return None
@@ -121,6 +121,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     for block, units, rows in matches:
         if block.annotation.name != layer:
             continue
+        # `entries`: the entries of all these rows in the arrays of the block; `owners`: the token of each.
         lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
         first = np.cumsum(lengths) - lengths
         entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
@@ -131,7 +132,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         names = np.array([*block["tags"], None], dtype=object)[:-1]
         columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
         parts.append((owners, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns))
-    if len(parts) > 1:
+    if len(parts) > 1:  # a joined Doc: merge its blocks by token
         arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(arrays[0], kind="stable")
         parts = [tuple(array[order] for array in arrays)]
@@ -143,7 +144,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """Return (spans on the Doc, candidates) whose text and labels are still those that were scored."""
+    """Return (scored spans on the Doc, scored candidates) of the annotation `layer` whose text and labels are unchanged."""
     annotation = get_annotation(layer)
     if annotation.kind.of_links:
         links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]

@@ -1,4 +1,4 @@
-"""Writes calibrated batches on Docs: a block per Doc, and `doc.spans["<attr>_doubtful"]`, the stretches of flagged tokens."""
+"""Functions that write a calibrated batch on its Docs: a block of scores per Doc, and span groups of flagged tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Flags:
 
     values (NDArray[int8]): 1 or 0 for each token, -1 without a score. rows (Ints): The m flagged tokens, ascending.
     types (Sequence[str]): Entity types. kinds (Ints): Most probable type of each flagged token, as an index into types, (m,).
-    scores (Floats): P(inside an entity) of each or, if each label has its own cut-off, P(its type), (m,).
+    scores (Floats): Probability that each flagged token is in an entity or, if each label has its own cut-off, in an entity
+    of its most probable type, (m,).
     """
 
     values: NDArray[np.int8]
@@ -47,7 +48,7 @@ def doubtful_key(attr: str) -> str:
 
 
 def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
-    """Remove the span groups of an earlier run. RAISES C289: the group `score_name` was written by something else."""
+    """Remove the span groups that an earlier run wrote. RAISES C289: the group `score_name` was written by something else."""
     if doubtful_key(attr) in doc.spans:
         del doc.spans[doubtful_key(attr)]
     if score_name is not None and score_name in doc.spans:
@@ -59,8 +60,8 @@ def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
 def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
     """Write a span group on each Doc: a span per stretch of flagged tokens, with its highest score in `attrs["scores"]`.
 
-    Stretches are cut at the bounds of predicted entities. A stretch that is a predicted entity has its label, any other the
-    type of its highest-scoring token. annotation (Annotation): Annotation of the entities.
+    Stretches are cut at the bounds of predicted entities. A stretch that is a predicted entity gets the entity's label, any
+    other the type of its highest-scoring token. annotation (Annotation): Annotation of the entities.
     """
     bounds = np.cumsum([0, *map(len, docs)])
     firsts = np.searchsorted(flags.rows, bounds)
@@ -80,7 +81,7 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
 
 
 def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
-    """Write the spans with a score as a span group, their calibrated scores in `attrs["scores"]`, as other tools read them."""
+    """Write a Doc's scored spans into `doc.spans[key]`, and their calibrated scores into its `attrs["scores"]`."""
     view = doc_view(doc, attr)
     scored = () if view is None else view.ents
     spans = [Span(doc, span.start, span.end, label=span.label) for span in scored]
@@ -89,7 +90,7 @@ def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
-    """Return runs of consecutive tokens, cut at the edges, as indices into tokens. tokens, edges (Ints): Ascending."""
+    """Split ascending tokens into runs of neighbours, cut before each edge; return each run as indices into `tokens`."""
     if not len(tokens):
         return []
     area = np.searchsorted(edges, tokens, side="right")
@@ -103,7 +104,7 @@ class SpanScores:
 
     spans (Spans): The spans. labels (tuple): Labels of their columns. raw, calibrated (Floats): Probability of each span.
     accept (NDArray[int8]): 1 or 0, whether each reaches its cut-off; -1 without cut-offs. event (str): When a span is right.
-    layer (str): Annotation of the token labels that the probability depends on; "" if it is of the span's own label.
+    layer (str): Annotation of the token labels that the probability depends on; "" if it depends on the span's label only.
     """
 
     spans: Spans
@@ -117,14 +118,14 @@ class SpanScores:
 
 @dataclass(eq=False)
 class Batch:
-    """Predictions of the pipe for consecutive Docs.
+    """The scores that the pipe computed for a batch of Docs, one after the other.
 
-    indices (list[int]): Which of the Docs given they are. calibrated (Entries): Entries of all units. annotation (Annotation):
-    Annotation of the labels. labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's
-    predicted label, 0 for none. top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
-    spans (SpanScores | None): None if the source has no spans. flags (Flags | None): None without recall cut-offs.
-    accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
-        without cut-offs. token_scores (bool): Whether tokens show their scores.
+    indices (list[int]): Index of each among the Docs given to the pipe. calibrated (CalibratedEntries): Scores of all units.
+    annotation (Annotation): Annotation of the labels. labels (tuple): Label of each column. label_hashes (NDArray[uint64]):
+    Hash of each unit's predicted label, 0 for none. top_labels (TopLabels | None): Labels for Docs that have none, if the
+    source `sets_labels`. spans (SpanScores | None): None if the source has no spans. flags (Flags | None): None without recall
+    cut-offs. accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
+    without cut-offs. token_scores (bool): Whether tokens show their scores.
     """
 
     indices: list[int]
@@ -140,7 +141,7 @@ class Batch:
 
 
 def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
-    """Build one block per Doc, in order. Sums are computed once per batch and sliced per Doc: numpy calls are slow."""
+    """Return the block of each Doc. Arrays are computed once for the batch and sliced for each Doc: numpy calls are slow."""
     annotation, (labels, indptr, columns) = batch.annotation, _entries_of(batch)
     units_by_doc = [annotation.unit_positions(doc) for doc in docs]
     bounds, columns = [0, *accumulate(map(len, units_by_doc))], columns | _unit_columns(batch, np.concatenate(units_by_doc))
@@ -165,7 +166,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             block[name] = values if len(values) == len(column) else values.copy()
         if "above" in block and block["above"].all():
             del block["above"]
-        is_named = np.zeros(len(labels), dtype=bool)
+        is_named = np.zeros(len(labels), dtype=bool)  # the labels that occur: tags are renumbered, others dropped
         is_named[block["tag"]] = True
         block["tags"] = [labels[code] for code in is_named.nonzero()[0].tolist()]
         block["tag"] = is_named.cumsum(dtype=np.uint32)[block["tag"]] - np.uint32(1)
@@ -176,10 +177,10 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
-    """Return the labels, the first entry of each unit, and the columns of entries, those below the threshold last in a row."""
+    """Return (labels, first entry of each unit, name -> column of entries); a unit's entries below the threshold are last."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
-    if marginals.names is not None:
+    if marginals.names is not None:  # lemmas: the label of an entry is not that of its column
         code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
         codes = np.array([code_of[name] for name in marginals.names], dtype=np.intp)
         return tuple(code_of), marginals.indptr, {**columns, "tag": codes, "column": marginals.tags.astype(np.uint32)}
@@ -193,7 +194,7 @@ def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
 
 
 def _unit_columns(batch: Batch, units: Hashes) -> BlockData:
-    """Return name -> column of units of all Docs of the batch. units (Hashes): From `Annotation.unit_positions`."""
+    """Return name -> column (see COLUMNS) with a value for each unit of the batch. units: From `Annotation.unit_positions`."""
     columns = {
         "start": units[:, 0].astype(np.uint32),
         "length": units[:, 1].astype(np.uint32),
@@ -205,7 +206,7 @@ def _unit_columns(batch: Batch, units: Hashes) -> BlockData:
 
 
 def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
-    """Return the "spans" part of a block. start, end (int): Tokens of the Doc in the batch."""
+    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: The Doc's tokens in the batch."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
     firsts, ends = (spans.spans.starts[index] - start).tolist(), (spans.spans.ends[index] - start).tolist()
     part: BlockData = {

@@ -19,7 +19,10 @@ _LOCK = RLock()
 
 @contextmanager
 def memory_zone(nlp: Language) -> Iterator[None]:
-    """Open a zone: at its end its Docs and their new words are freed. Keep strings and numbers. A zone in a zone is none."""
+    """Open a memory zone of spaCy: when it ends, Docs made in it and the words that they added to the vocab are freed.
+
+    Keep only strings and numbers from it. Inside another zone, and in spaCy before 3.8.4, no zone is opened.
+    """
     with _LOCK:
         if not is_compatible_version(spacy.__version__, _ZONE_VERSIONS) or cast(Any, nlp.vocab).in_memory_zone:
             yield

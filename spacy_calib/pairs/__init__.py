@@ -1,1 +1,1 @@
-"""Marginals and gold -> pairs: bins, weights, folds, and the scored corpus."""
+"""Pairs made from marginals and gold, their bins, documents and folds, label maps, and scored corpora. No Docs are needed."""

@@ -1,7 +1,7 @@
 """The only code that turns a probability into a bin: edges, ties, empty bins and exactly 1.0 are decided here.
 
-A *binner* takes N scores and returns edges, the ascending lower ends of bins 1, 2, ...; `assign` puts any score into
-the last bin whose lower end it reaches. So equal scores share a bin, and a score that the binner never saw has one.
+A *binner* takes N scores and returns edges, the ascending lower ends of bins 1, 2, ... (bin 0 has none). `assign` puts any
+score into the last bin whose lower end it reaches. So equal scores share a bin, and a score that the binner never saw has one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..errors import calib_error
 from ..types import BinTable, Floats, Ints
 
 Binner = Callable[..., Floats]
-
-
+# (scores, hits, weights): distinct pairs, ascending by score, misses before hits; and how often each occurs.
+WeightedPairs = tuple[Floats, NDArray[np.bool_], Floats]
 # The most groups, bins or tokens that a setting may name: far above any use, and small enough for sums of integers.
 MOST_COUNTED = 1_000_000_000
 
 
 def check_count(name: str, value: int) -> int:
-    """Return the value as an int. RAISES C001: it is not a whole number from 1 to MOST_COUNTED."""
+    """Return the value of a setting as an int. RAISES C001: it is not a whole number from 1 to MOST_COUNTED."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise calib_error("C001", name=name, wanted="a whole number of at least 1", given=repr(value))
     if value > MOST_COUNTED:
@@ -33,7 +33,7 @@ def check_count(name: str, value: int) -> int:
 
 
 def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
-    """Return a binner, (scores, weights=None) -> edges, of n_bins bins of equal mass, or of bins of bin_size pairs.
+    """Return a binner, (scores, weights=None) -> edges, of n_bins bins of equal mass or, if given, of bin_size pairs each.
 
     RAISES C001: a size that is not a whole number of at least 1.
     """
@@ -42,7 +42,7 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
 
 
 def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: int = 10, bin_size: int | None = None) -> Floats:
-    """Return the edges of B bins of about equal counts, or of bins of beta pairs, that never split equal scores.
+    """Return the edges of B bins with about equal counts, or of bins with beta pairs each; equal scores always share a bin.
 
     The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
     Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is (2 * n_below + n_equal) // (2 * beta), and
@@ -51,8 +51,8 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
 
     scores (Floats): N scores, in any order. weights (Floats | None): One per score, above 0. n_bins (int): B.
     bin_size (int | None): beta, which replaces B.
-    RETURNS (Floats): Ascending; B - 1 edges, or max(1, N // beta) - 1: edge b is the smallest float64 that the rule puts into
-        bin b or a higher one.
+    RETURNS (Floats): B - 1 edges, or max(1, N // beta) - 1, ascending. The lower end of bin b is the smallest float64 that the
+        rule puts into bin b or a higher one.
     """
     if not len(scores):
         return np.full(n_bins - 1 if bin_size is None else 0, np.inf)
@@ -71,25 +71,25 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
     bins = np.arange(1, n_bins)
     first_at, first_after = np.searchsorted(at_value, bins), np.searchsorted(after_value, bins)
     edges = np.append(distinct, np.inf)[first_at]
-    is_between = first_after < first_at
+    is_between = first_after < first_at  # the bin begins just above a score, not at the next score
     edges[is_between] = np.nextafter(distinct, np.inf)[first_after[is_between]]
     return edges
 
 
 def fixed_edges(n_bins: int) -> Floats:
-    """Return the edges of B bins of equal width on [0, 1]; a bin contains its lower end, the last one 1.0 too."""
+    """Return the edges of B bins of equal width on [0, 1]; a bin contains its lower end, and the last bin 1.0, too."""
     return np.arange(1, check_count("n_bins", n_bins)) / n_bins
 
 
 def assign(scores: Floats, edges: Floats) -> Ints:
-    """Return the bin of each score, from 0 to len(edges)."""
+    """Return the number of each score's bin, from 0 to len(edges). edges: From a binner, ascending."""
     return np.searchsorted(edges, scores, side="right")
 
 
 def between(first: Floats, last: Floats) -> Floats:
-    """Return a number x of few binary digits from each interval, first < x <= last; `last` itself where no double is left.
+    """Return for each interval a number x with few binary digits, first < x <= last; `last` itself if there is none.
 
-    What a fit saves lies between scores, not on one: somebody who guesses a text finds none of its scores there.
+    A fit saves such numbers in place of scores, so that nobody who guesses a text can find its scores among them.
     """
     digits = 1 - np.frexp(last - first)[1]  # the least for which a multiple of 2 ** -digits must lie in the interval
     numbers = np.ldexp(np.floor(np.ldexp(last, digits)), -digits)
@@ -97,19 +97,19 @@ def between(first: Floats, last: Floats) -> Floats:
 
 
 def edges_between(edges: Floats, scores: Floats) -> Floats:
-    """Return the edges of a binner, moved between the scores around them: no score changes its bin."""
+    """Return the edges of a binner, each moved to a number between its two neighbouring scores: no score changes its bin."""
     distinct = np.unique(scores)
-    at = np.searchsorted(distinct, edges)
-    is_finite = at < len(distinct)
-    below, above = np.append(0.0, distinct)[at[is_finite]], distinct[at[is_finite]]
-    quarter, moved = (above - below) / 4, np.full(len(edges), np.inf)
+    next_score = np.searchsorted(distinct, edges)  # index of the lowest score that reaches each edge
+    is_finite = next_score < len(distinct)
+    below, above = np.append(0.0, distinct)[next_score[is_finite]], distinct[next_score[is_finite]]
+    quarter, moved_edges = (above - below) / 4, np.full(len(edges), np.inf)
     numbers = between(below + quarter, above - quarter)
-    moved[is_finite] = np.where(below < numbers, numbers, above)
-    return moved
+    moved_edges[is_finite] = np.where(below < numbers, numbers, above)
+    return moved_edges
 
 
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
-    """Return count, mean score and share of hits of every non-empty bin. edges (Floats): From a binner."""
+    """Return count, mean score and share of hits of each non-empty bin, by rising score. edges (Floats): From a binner."""
     bins = assign(scores, edges)
     size = len(edges) + 1
     counts = np.bincount(bins, minlength=size).astype(np.float64)
@@ -120,23 +120,19 @@ def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
     return BinTable(filled_counts, score_sum / filled_counts, hit_sum / filled_counts)
 
 
-# (scores, hits, weights): distinct pairs, ascending by score, misses before hits; and how often each occurs.
-WeightedPairs = tuple[Floats, NDArray[np.bool_], Floats]
-
-
 def collapse(scores: Floats, hits: NDArray[np.bool_]) -> WeightedPairs:
-    """Merge equal (score, hit) pairs and count them; exact for float32 and float64 scores in [0, 1]."""
+    """Return the distinct (score, hit) pairs and how often each occurs; exact for scores in [0, 1], float32 or float64."""
     return collapse_groups(scores, hits, np.zeros(len(scores), dtype=np.int8), 1)[0]
 
 
 def collapse_groups(
     scores: Floats, hits: NDArray[np.bool_], groups: NDArray[Any], n_groups: int
 ) -> tuple[WeightedPairs, list[WeightedPairs]]:
-    """Merge equal (score, hit) pairs within each group and count them, by sorting integer keys.
+    """Find the distinct (score, hit) pairs of each group and how often each occurs, by sorting integer keys.
 
     scores, hits: n pairs; scores in [0, 1]. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
-    RETURNS (tuple): The weighted pairs of all groups, those of no group first (equal ones of different groups are not
-        merged), and the weighted pairs of each group, as views of them.
+    RETURNS (tuple): (the weighted pairs of all groups one after the other, those of no group first; a list of the weighted
+        pairs of each group, as views of the former). Equal pairs of different groups are not merged.
     """
     # The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit.
     # Scores that are float32 numbers (of heads that normalize in float32) need half the memory and half the time.

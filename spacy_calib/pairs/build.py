@@ -1,4 +1,4 @@
-"""Marginals of tokens from dense or sparse arrays; pairs of marginals and gold; pairs before and after calibration."""
+"""Functions that make marginals from dense or sparse arrays and pairs from marginals and gold, and classes for scores."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from ..errors import calib_error
 from ..types import ROUNDING, Floats, Ints, Marginals, Pairs, Spans
 from .documents import DOCUMENT
 
+# Cells of a dense block that are read together: limits the memory for a document of 100,000 tokens and 600 tags.
+_BLOCK_CELLS = 1 << 22
+# Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
+_SAFE_EXPONENT = 600.0
+
 
 def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
-    """Pair each marginal with whether its tag is the gold tag.
+    """Make a pair of each marginal: its score, and whether its tag is the gold tag.
 
     marginals (Marginals): Of n tokens.
     gold: Column of each token's gold tag, shape (n,); -1: the model does not know it (all pairs of the token are
@@ -28,14 +33,14 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
         raise calib_error(
             "C002", what="Pairing", first="token", second="gold tag", n_first=marginals.n_tokens, n_second=columns.size
         )
-    of_row = columns[marginals.rows]
-    keep = of_row != -2
-    hits = of_row[keep] == marginals.tags[keep]
+    gold_tags = columns[marginals.rows]  # of the token of each marginal
+    keep = gold_tags != -2
+    hits = gold_tags[keep] == marginals.tags[keep]
     return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(columns != -2)))
 
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
-    """Join the pairs of consecutive runs of tokens; the rows of each part are tokens in [0, n_units)."""
+    """Join the pairs of consecutive runs of tokens. Rows are token numbers, from 0 in each part and in the result."""
     if not parts:
         return Pairs.empty()
     offsets = np.cumsum([0, *(part.n_units for part in parts)])
@@ -47,7 +52,7 @@ def concatenate(parts: Sequence[Pairs]) -> Pairs:
 def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
     """Merge the pairs of two disjoint sets of tokens of one text, in the order of the text.
 
-    first, second (Pairs): Their rows number the tokens of the text.
+    first, second (Pairs): The pairs of both sets; rows are numbers of tokens in the text.
     RETURNS (tuple): The pairs, and the index of each in the concatenation of first and second.
     """
     rows, tags, scores, hits = (
@@ -58,7 +63,7 @@ def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
 
 
 def top_pairs(pairs: Pairs) -> Ints:
-    """Return the index of the highest-scored pair of each token or entity; of equal scores that of the lowest column."""
+    """Return the index of the highest-scored pair of each token or entity; among equal scores the pair with the lowest tag."""
     if not len(pairs):
         return np.zeros(0, dtype=np.intp)
     order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))
@@ -68,7 +73,7 @@ def top_pairs(pairs: Pairs) -> Ints:
 
 
 def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
-    """Return whether each entry is the highest-scored one of its token; of equal scores the first.
+    """Return for each entry whether it is the highest-scored one of its token; of equal scores only the first is.
 
     rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
     """
@@ -78,16 +83,10 @@ def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
     if len(starts) == len(rows):
         return begins
     is_top = scores == np.maximum.reduceat(scores, starts)[begins.cumsum() - 1]
-    if np.count_nonzero(is_top) > len(starts):
+    if np.count_nonzero(is_top) > len(starts):  # equal scores: unmark all but the first of each token
         equal = is_top.nonzero()[0]
         is_top[equal[1:][rows[equal[1:]] == rows[equal[:-1]]]] = False
     return is_top
-
-
-# Cells of a dense block that are read together: limits the memory for a document of 100,000 tokens and 600 tags.
-_BLOCK_CELLS = 1 << 22
-# Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
-_SAFE_EXPONENT = 600.0
 
 
 def check_threshold(threshold: float) -> float:
@@ -98,7 +97,7 @@ def check_threshold(threshold: float) -> float:
 
 
 def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
-    """Keep the entries of a dense array that reach the threshold.
+    """Make marginals of the entries of a dense array that reach the threshold.
 
     scores: Probabilities, shape (n_tokens, n_tags).
     threshold (float): Entries below it are dropped (Kranzlein et al. 2021, section 3.1).
@@ -122,7 +121,7 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
 
 
 def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
-    """Keep the stored entries of a scipy sparse matrix (tokens, tags) that reach the threshold, duplicates summed.
+    """Make marginals of the stored entries of a scipy sparse matrix (tokens, tags) that reach the threshold, duplicates summed.
 
     RAISES C001: the threshold is out of range.
     """
@@ -139,8 +138,8 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
 class Scores(Protocol):
     """Probabilities that a source read from a batch of Docs: of all their tokens, one Doc after the other.
 
-    spans (Spans | None): The spans that it predicts; None for a source of token labels alone. further_scores (Mapping): Further
-        features of each token for a context: description -> numbers of shape (n_tokens,).
+    spans (Spans | None): The spans that the source predicts; None for a source of token labels alone.
+    further_scores (Mapping): Further features of each token for a context: description -> numbers of shape (n_tokens,).
     """
 
     n_tokens: int
@@ -155,12 +154,12 @@ class Scores(Protocol):
 
 
 def get_further_scores(scores: Scores) -> Mapping[str, Floats]:
-    """Return the further scores of tokens; none if a source of another package has no such attribute."""
+    """Return `scores.further_scores`; {} if the class, of another package, has no such attribute."""
     return getattr(scores, "further_scores", {})
 
 
 class DenseScores:
-    """Probabilities as an array.
+    """The `Scores` of a source that gives a dense array of probabilities.
 
     probabilities: Shape (n_tokens, n_labels); a row of NaN for a token without probabilities.
     spans (Spans | None): The spans that the source predicts.
@@ -181,7 +180,7 @@ class DenseScores:
 
 
 class LogitScores:
-    """Logits as an array; the softmax is taken in float64, some rows at a time.
+    """The `Scores` of a source that gives a dense array of logits; the softmax is taken in float64, some rows at a time.
 
     logits: Shape (n_tokens, n_labels), any float type. temperature (float): Divides the logits.
     """
@@ -196,7 +195,7 @@ class LogitScores:
         self.n_tokens = len(logits)
 
     def _odds(self, logits: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return numbers in proportion to the probabilities, and their sum in each row."""
+        """Return (numbers in proportion to the probabilities, shape (n, n_labels); their sum in each row, shape (n,))."""
         logits = logits if self.temperature == 1.0 else np.divide(logits, self.temperature, dtype=np.float64)
         lowest = np.minimum.reduce(logits, axis=None, initial=0.0)
         highest = np.maximum.reduce(logits, axis=None, initial=0.0)
@@ -232,7 +231,7 @@ class LogitScores:
 
 
 class SparseScores:
-    """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
+    """The `Scores` of a source that gives sparse probabilities, such as those of lemmas, ascending by row.
 
     spans (Spans | None): The spans that the source predicts. absent (float): Score of entries that are not there; NaN if only
         some labels of a token have a score. further_scores (Mapping | None): Description -> numbers of shape (n_tokens,).
@@ -261,7 +260,7 @@ class SparseScores:
 
 
 def stack(parts: Sequence[Marginals]) -> Marginals:
-    """Join the marginals of consecutive runs of tokens; names are kept if the first part has them."""
+    """Join the marginals of consecutive runs of tokens; `names` are kept if the first part has them."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

@@ -1,6 +1,6 @@
-"""The documents that texts come from, and folds of whole documents or runs of sentences. No Docs are needed.
+"""The source documents of texts, and folds of whole documents or of runs of sentences. No Docs are needed.
 
-Parts of one document are alike: resampled as if each were a document, they would make intervals too narrow.
+Parts of one document are alike: if each were resampled as if it were a document, intervals would be too narrow.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ from .progress import UNREPORTED, Progress
 
 # The unit of a row of probabilities: a token, or a document (DOCUMENT).
 TOKEN = "token"
-# What stands for a document of the source, the most reliable first.
+# What counts as a document, by what the gold tells about its source, the most reliable first.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
+# The unit of runs of sentences, into which few long documents are cut.
+RUN = "run of sentences"
+# With fewer documents cross-validation over documents leaves too little to fit on: methods are not compared by it.
+DOCUMENTS_TO_CHOOSE = 10
+# Minimum of the mean number of tokens in a run, and maximum number of runs.
+_TOKENS, _MOST = 200, 100
 
 
 class SourceDocument(NamedTuple):
-    """A document: its unit (DOCUMENT, SENTENCE, TEXT or DOC), a key within unit and file, and the number of its gold file."""
+    """A source document: its unit (DOCUMENT, SENTENCE, TEXT or DOC), its key in unit and file, the number of its gold file."""
 
     unit: str
     key: Hashable
@@ -41,7 +47,7 @@ class DocumentNumbers:
         return len(self._numbers) + self._n_texts
 
     def number(self, document: SourceDocument) -> int:
-        """Return the number of a document, the next free one if it is new. A document of the unit TEXT is always new."""
+        """Return the number of a document: the next free number if it is new, as documents of the unit TEXT always are."""
         self._units.add(document.unit)
         if document.unit != TEXT:
             return self._numbers.setdefault(document, len(self._numbers) + self._n_texts)
@@ -50,7 +56,7 @@ class DocumentNumbers:
 
     @property
     def unit(self) -> str:
-        """The units of all documents, such as "document or sentence". Among Docs of a file, single sentences are Docs, too."""
+        """The units of all documents in words, such as "document or sentence". SENTENCE is left out if DOC is there."""
         units = self._units - ({SENTENCE} if DOC in self._units else set())
         return " or ".join(sorted(units)) or DOC
 
@@ -68,16 +74,18 @@ def pluralize(unit: str) -> str:
 
 def extent_in_words(unit: str, n: int, row_unit: str, n_rows: int) -> str:
     """Return the size of some data: "20 documents, 4,180 tokens", or "20 documents" if each row is a document."""
-    return count_in_words(row_unit, n_rows) if row_unit == DOCUMENT else f"{count_in_words(unit, n)}, {n_rows:,} {row_unit}s"
+    if row_unit == DOCUMENT:
+        return count_in_words(row_unit, n_rows)
+    return f"{count_in_words(unit, n)}, {n_rows:,} {pluralize(row_unit)}"
 
 
 def by_unit(unit: str, n: int) -> str:
-    """Return the note of a table on what was resampled for its intervals, and how many: "by document (20)"."""
+    """Return the note of a table on its intervals: what was resampled, and how many there were: "by document (20)"."""
     return f"by {unit} ({n:,})"
 
 
 def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
-    """Return (number of each pair's document, from 0; number of documents). RAISES C002: not one document per pair."""
+    """Return (document number of each of n pairs, from 0; number of documents). RAISES C002: not one document per pair."""
     names = np.asarray(documents)
     if names.shape != (n,):
         purpose = "A bootstrap over documents"
@@ -89,8 +97,8 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
 def folds_of(documents: Ints, n_folds: int) -> Ints:
     """Return the fold of each pair: documents with neighbouring numbers share a fold, and folds have about equally many pairs.
 
-    So parts of one text that a converter cut into several documents are seldom split. There are no more folds than documents.
-    documents (Ints): The document of each pair.
+    So parts of one text that a converter cut into several documents are seldom in different folds. There are no more folds than
+    documents. documents (Ints): The document of each pair.
     """
     _, codes = np.unique(documents, return_inverse=True)
     counts = np.bincount(codes)
@@ -119,7 +127,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
 
 
 def thin_out(documents: Ints, n_most: float) -> Ints:
-    """Select about n_most pairs: those of some whole documents, at least two, evenly spaced in the order of documents.
+    """Select about n_most pairs: all pairs of some documents, at least two, which are evenly spaced in the order of documents.
 
     documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending; all if there are no more.
     """
@@ -133,18 +141,8 @@ def thin_out(documents: Ints, n_most: float) -> Ints:
     return np.flatnonzero(is_kept[codes])
 
 
-# Few long documents, cut into runs of sentences
-
-# The unit of documents that are parts of longer ones.
-RUN = "run of sentences"
-# With fewer documents cross-validation over documents leaves too little to fit on: methods are not compared by it.
-DOCUMENTS_TO_CHOOSE = 10
-# Minimum of the mean number of tokens in a run, and maximum number of runs.
-_TOKENS, _MOST = 200, 100
-
-
 def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
-    """Cut few long documents into runs of sentences, which stand for documents.
+    """Cut documents, if they are few but long, into runs of sentences, which then count as documents.
 
     documents (Ints): The document of each token. starts (NDArray[bool]): Whether a token begins a sentence; a document
         without known sentences is cut anywhere.
@@ -158,10 +156,10 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
     runs, n_runs = np.zeros(len(documents), dtype=np.intp), 0
     for name in names.tolist():
         index = np.flatnonzero(documents == name)
-        begins = np.flatnonzero(starts[index])
+        begins = np.flatnonzero(starts[index])  # where the document may be cut
         begins = begins if begins.max(initial=0) else np.arange(len(index))
         n_parts = max(1, round(len(index) / size))
-        targets = np.arange(1, n_parts) * len(index) / n_parts
+        targets = np.arange(1, n_parts) * len(index) / n_parts  # cuts into equal parts; each moves to the next sentence
         cuts = np.unique(begins[np.minimum(np.searchsorted(begins, targets), len(begins) - 1)])
         runs[index] = n_runs + np.searchsorted(cuts[cuts > 0], np.arange(len(index)), side="right")
         n_runs = int(runs[index[-1]]) + 1
@@ -169,9 +167,9 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
 
 
 def caveat_of(unit: str, n: int) -> str:
-    """Return a sentence on why intervals by document are too narrow; "" if they need not be.
+    """Return a sentence for users on why intervals by document are too narrow; "" for real documents.
 
-    unit (str): What the documents are. n (int): How many there are.
+    unit (str): What counts as a document, such as "sentence". n (int): How many there are.
     """
     if unit == RUN:
         return (

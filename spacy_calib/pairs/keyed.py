@@ -1,6 +1,6 @@
-"""Hashes of numbers, and digests of words, texts and documents that cannot be guessed without their key.
+"""Hashes of numbers, and keyed digests of words, texts and documents, which nobody without the key can look up.
 
-A *salt* is a key that is saved with its digests: its owner can still try words one by one, but no precomputed table helps.
+A *salt* is a key that is saved with its digests: who has both can still try words one by one, but no precomputed table helps.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Digests = NDArray[np.uint64]
-# What splitmix64 counts by: an odd number near 2^64 divided by the golden ratio.
+# Increment of the counter that splitmix64 hashes: an odd number near 2^64 divided by the golden ratio.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash each number by the finalizer of splitmix64 (Steele et al. 2014): neighbours get unrelated numbers."""
+    """Hash each number by the finalizer of splitmix64 (Steele et al. 2014), which makes hashes of neighbours unrelated."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -1,6 +1,6 @@
 """Maps from the labels of a component to those of the gold, and gold labels that a component does not know. No Docs are needed.
 
-Several labels may have one counterpart; their probabilities are then added.
+A label's *counterpart* is the gold label that it is mapped to. Several labels may have one; their probabilities are then added.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from ..errors import brief, calib_error
 from ..types import OUTSIDE, Ints
 
 LabelMap = Mapping[str, str]
+# Maximum number of labels that a message names.
+_MOST_NAMES = 8
 # Labels that need no quotes, in a map and in a shell.
 _PLAIN = re.compile(r"[\w.:+*/@%^-]*")
-# One pair: a label is a comma or an equals sign alone, or has neither.
+# One pair LABEL=GOLD: each of both labels is a comma or an equals sign alone, or has neither.
 _PAIRS = tuple(
     re.compile(rf"\s*({label})=({gold_label})(?:,(?=.)|$)", re.DOTALL)
     for gold_label in ("[^,=]*", "[,=]")
@@ -31,15 +33,15 @@ _PAIRS = tuple(
 
 
 def map_to_paste(pairs: Mapping[str, str]) -> str:
-    """Write a map in the form that `--map` takes; "" for an empty one."""
+    """Return a map as text for the option `--map`: "PERSON=PER,GPE=LOC", or the file to write; "" for an empty map."""
     if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
         return ",".join(f"{label}={gold_label}" for label, gold_label in pairs.items())
     return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
 
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Return (label, gold label) pairs, by the first split that works: "," and "=" may be labels. None if it is no map."""
-    stack: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
+    """Return the (label, gold label) pairs of "A=B,C=D", by the first split that works ("," and "=" may be labels), or None."""
+    stack: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]  # (characters read, pairs found): splits still to try
     while stack:
         offset, pairs = stack.pop()
         if offset == len(text):
@@ -50,7 +52,7 @@ def split_pairs(text: str) -> list[tuple[str, str]] | None:
 
 
 def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
-    """Read a map from "PERSON=PER,GPE=LOC" or from a file: .json (an object) or .tsv (two columns); a mapping is checked.
+    """Read a map from "PERSON=PER,GPE=LOC" or from a file, .json (an object) or .tsv (two columns), or check a mapping.
 
     RETURNS (dict): Label of the component -> gold label; "" for a label without counterpart (DATE=).
     RAISES C162: it is no map.
@@ -71,7 +73,7 @@ def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
 
 
 def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
-    """Return the pairs as a dict. origin: For the message. RAISES C162: not pairs of labels, or a label twice."""
+    """Return label pairs as a dict. origin: Their source, for errors. RAISES C162: no pairs of labels, or a label twice."""
     table: dict[str, str] = {}
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(label, str) for label in pair) or not pair[0].strip():
@@ -86,40 +88,37 @@ def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
 
 
 def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
+    """Return the (key, value) pairs of decoded JSON. RAISES ValueError: it is no object."""
     if not isinstance(table, dict):
         raise ValueError("no object")
     return list(table.items())
 
 
 def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool = False) -> str:
-    """Return the counterpart of a label; a label that the map does not name is its own.
+    """Return the gold label that a map gives for a label; the label itself if the map does not contain it.
 
-    fallback (str): Returned for a label without counterpart ("O" for entities). has_prefix (bool): Keep B-, I-, L- or U-.
+    fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Keep a prefix B-, I-, L- or U-.
     """
     prefix, name = (label[:2], label[2:]) if has_prefix and label[1:2] == "-" else ("", label)
     counterpart = table.get(name, name)
     return prefix + counterpart if counterpart not in ("", OUTSIDE) else counterpart or fallback
 
 
-def merge_labels(labels: Sequence[str], counterparts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return (the distinct counterparts, by first occurrence; the index in them of each label's counterpart, -1 for "")."""
+def merge_labels(counterparts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return (the distinct counterparts, by first occurrence; the index among them of each counterpart, -1 for "")."""
     names = tuple(dict.fromkeys(filter(None, counterparts)))
     column = {name: i for i, name in enumerate(names)} | {"": -1}
     return names, np.array([column[name] for name in counterparts], dtype=np.intp)
-
-
-# Labels that a message names.
-_MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
 class UnknownGold:
     """Gold labels that a component does not know.
 
-    n (int): Tokens with such a label (spans, if only these have gold). share (float): n as a share of the tokens with gold
-    other than "O". labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (top label, unknown gold label,
-    number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> its most frequent gold label. unit
-    (str): What n counts; "" for the unit that the component labels.
+    n (int): Number of tokens with such a label (of spans, if only these have gold). share (float): n as a share of the tokens
+    with gold other than "O". labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (top label, unknown gold
+    label, number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> its most frequent gold
+    label. unit (str): What n counts; "" for the unit that the component labels.
     """
 
     n: int
@@ -133,7 +132,7 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Build from numbers of tokens: by (top label, gold label), with an unknown gold label (n), and by gold label."""
+        """Build from numbers of tokens. confusion_counts: By (top label, gold label). n: With unknown gold. gold: By label."""
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
         confusions = [
             (predicted_label, gold_label, count)
@@ -148,7 +147,7 @@ class UnknownGold:
         return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
 
     def message_fields(self) -> dict[str, Any]:
-        """Return the fields of messages. "map": in the form of `--map`, label -> gold label that most often replaces it."""
+        """Return name -> text for the placeholders of messages. "map" is `counterparts` as text for the option `--map`."""
         counts: Counter[str] = Counter()
         for _, gold_label, n in self.pairs:
             counts[gold_label] += n
@@ -172,6 +171,6 @@ class UnknownGold:
 
 
 def shorten_list(names: Sequence[str]) -> str:
-    """List the first names, and how many more there are: "A, B and 3 more"."""
+    """Return the first names as text, and how many more there are: "A, B and 3 more"."""
     ending = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + ending

@@ -1,4 +1,4 @@
-"""Progress of a long computation, as shares of the whole that are done."""
+"""Reports of the progress of a long computation, as the share of the whole that is done."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Progress:
         self.update(1.0)
 
     def parts(self, *sizes: float, stages: Iterable[str] = ()) -> list[Progress]:
-        """Divide the stretch into parts of these relative sizes. stages (Iterable[str]): Their names; by default its own."""
+        """Divide the stretch into parts of these relative sizes. stages: Their names; by default that of the stretch."""
         shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
         ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
         names = [*stages] or [self.stage] * len(sizes)

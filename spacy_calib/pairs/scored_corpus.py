@@ -1,4 +1,4 @@
-"""Scored tokens, tags and spans as flat arrays; `gold.scored_corpora` makes them from Docs."""
+"""The scored tokens, tags and spans of many Docs as flat arrays, which `gold.scored_corpora` makes from Docs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ RIGHT, WRONG, UNKNOWN = 1, 0, -1
 class ScoredSpans:
     """n spans (entities) with a score, in text order.
 
-    docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels (Ints):
-    Index in the names of the corpus. raw, calibrated (Floats): Score before and after calibration. right (NDArray[int8]): 1
-    right, 0 wrong, -1 without gold. accept (NDArray[int8]): 1 or 0, whether it reaches its cut-off, -1 without cut-offs.
+    docs (Ints): Number of each span's Doc. starts, ends (Ints): First token of each in its Doc, and the one after the last.
+    labels (Ints): Label of each, as an index in the names of the corpus. raw, calibrated (Floats): Scores before and after
+    calibration. right (NDArray[int8]): 1 right, 0 wrong, -1 without gold. accept (NDArray[int8]): 1 or 0, whether the span
+    reaches its cut-off, -1 without cut-offs.
     """
 
     docs: Ints
@@ -42,9 +43,9 @@ class ScoredSpans:
 
 @dataclass(frozen=True, eq=False)
 class ScoredCorpus:
-    """n tokens of some Docs, their m scores above the threshold, and their spans.
+    """n tokens of some Docs, their m scores (of tags above the threshold), and their spans.
 
-    If documents have labels instead of tokens, each document is a row ("token" below).
+    If documents have labels instead of tokens, each "token" below is a document.
 
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
@@ -89,7 +90,7 @@ class ScoredCorpus:
 
     @property
     def row_unit(self) -> str:
-        """What a row is: "token" or "document"."""
+        """The unit of the n rows: "token" or "document"."""
         return DOCUMENT if self.of_documents else TOKEN
 
     def origin(self, doc: int) -> dict[str, Any]:
@@ -98,10 +99,11 @@ class ScoredCorpus:
 
     @cached_property
     def documents(self) -> Ints:
-        """Document of each token, shape (n,)."""
+        """Source document of each token, shape (n,)."""
         return self.documents_of(self.docs)
 
     def documents_of(self, docs: Ints) -> Ints:
+        """Return the source document of each of some Docs."""
         return docs if self.doc_documents is None else self.doc_documents[docs]
 
     @property
@@ -148,7 +150,7 @@ class ScoredCorpus:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of words in each row; 0 for white space, shape (n,)."""
+        """Number of words in each row (1 for a token), 0 for white space, shape (n,)."""
         words = self.words.tolist()
         counts = (len(word.split()) if self.of_documents else not word.isspace() for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
@@ -159,7 +161,7 @@ class ScoredCorpus:
         return bool((self.right[self.is_counted] != UNKNOWN).any())
 
     def pairs(self) -> JudgedPairs:
-        """Return all (token, tag) pairs of the tokens with gold."""
+        """Return a pair for each of the m scores whose token has gold: the score, and whether its tag is right."""
         keep = self.hits != UNKNOWN
         has_gold = np.zeros(len(self), dtype=bool)
         has_gold[self.rows[keep]] = True
@@ -168,7 +170,8 @@ class ScoredCorpus:
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:
-        """Return one pair for each of these rows, by default all with gold: its predicted label and whether that is right."""
+        """Return a pair per token: its predicted label, and whether this is right. rows: The tokens; None for all with gold."""
+        # The tag of a pair is a column of the source, known from the token's score for this label.
         columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
         columns[self.rows[matches]] = self.columns[matches]
         keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated)) if rows is None else rows
@@ -176,7 +179,7 @@ class ScoredCorpus:
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
-        """Return one pair for each span with gold. labels (Sequence[str]): The source's span labels, as columns."""
+        """Return a pair for each span with gold: its score, and whether it is right. labels: Span labels of the source."""
         spans, column = self.spans, {label: i for i, label in enumerate(labels)}
         keep = np.flatnonzero(spans.right != UNKNOWN)
         column_of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
@@ -190,7 +193,7 @@ class ScoredCorpus:
         return [self.names[tag] for tag in tags[np.argsort(first)].tolist()]
 
     def text(self, first: int, last: int) -> str:
-        """Return the text of the tokens from `first` to before `last`, stripped."""
+        """Return the text of the tokens from `first` to before `last`, without white space at both ends."""
         words, spaces = self.words[first:last].tolist(), self.spaces[first:last].tolist()
         return "".join(word + " " * space for word, space in zip(words, spaces, strict=True)).strip()
 

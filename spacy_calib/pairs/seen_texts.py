@@ -1,4 +1,4 @@
-"""The overlap of some data with the fit data, found by salted digests: no text is saved."""
+"""The overlap of other data with the data of a fit, found by salted digests, so that no text is saved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, each a whole document or one of its sentences: digest, number of words, document, and whether it is whole."""
+    """n texts, each a whole document or one sentence: digest, number of words, number of its document, whether it is whole."""
 
     digests: Digests
     words: Ints
@@ -32,10 +32,10 @@ class TextUnits:
 
 @dataclass(frozen=True)
 class TrainTestOverlap:
-    """How much of some data is fit data.
+    """How much of some data was also in the data of a fit.
 
-    documents (int): Documents that can be compared. seen (int): Those of which half the words or more are fit data.
-    share (float): Share of the words of all documents compared that are fit data.
+    documents (int): Number of documents that can be compared. seen (int): Number of those with at least half of their words in
+    the fit data. share (float): Share of the words in the fit data, over all documents compared.
     """
 
     documents: int
@@ -44,11 +44,12 @@ class TrainTestOverlap:
 
     @property
     def is_fit_data(self) -> bool:
-        """Whether so much overlaps that the data is no test of the fit."""
+        """Whether so many words are in the fit data that the data is no test of the fit."""
         return self.share > MANY
 
     @property
     def is_overlapping(self) -> bool:
+        """Whether more is in the fit data than sentences that recur by chance."""
         return self.seen > 0 or self.share > FEW
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,9 +58,9 @@ class TrainTestOverlap:
 
 @dataclass(frozen=True, eq=False)
 class FitTextDigests(Serializable):
-    """Digests of the texts of a fit.
+    """Digests of the texts that a pipe was fitted on.
 
-    digests (Digests): Of the documents and sentences of LEAST_WORDS words or more, the lowest MOST, ascending.
+    digests (Digests): Digests of documents and sentences with LEAST_WORDS words or more; only the lowest MOST, ascending.
     salt (str): The key under which texts are hashed.
     """
 
@@ -67,19 +68,20 @@ class FitTextDigests(Serializable):
     salt: str = saved_field(text, "")
 
     def with_texts(self, units: TextUnits) -> FitTextDigests:
-        """Add texts. Those of fewer than LEAST_WORDS words are left out: they are never compared, and could be guessed."""
+        """Return digests with more texts, except those of fewer than LEAST_WORDS words: never compared, and easy to guess."""
         digests = salt_digests(units.digests[units.words >= LEAST_WORDS], self.salt)
         return FitTextDigests(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
     def overlap_with(self, units: TextUnits) -> TrainTestOverlap | None:
-        """Return how much of other data the fit has seen; None if nothing can be compared.
+        """Return how much of other data was in the fit data; None if nothing can be compared.
 
-        A document that is no fit document as a whole is compared sentence by sentence.
+        A document that is not a document of the fit as a whole is compared sentence by sentence.
         """
         is_long = units.words >= LEAST_WORDS
         digests = salt_digests(units.digests, self.salt)
         is_known = is_long & np.isin(digests, self.digests)
         is_complete = len(self.digests) < MOST
+        # If digests were dropped, only texts with a digest in the range of those kept can be compared.
         is_comparable = is_long & (is_complete | (digests <= self.digests[-1:].max(initial=0)))
         n_documents = int(units.documents.max()) + 1 if len(units.documents) else 0
 
@@ -97,7 +99,7 @@ class FitTextDigests(Serializable):
 
 
 def format_overlap_warning(overlap: dict[str, Any] | None) -> str | None:
-    """Return a warning that the data is fit data; None if it is a fair test, or the overlap is not known.
+    """Return a warning that a pipe was evaluated on its fit data; None if it was not, or if this is not known.
 
     overlap (dict | None): From `TrainTestOverlap.to_dict`.
     """

@@ -1,1 +1,1 @@
-"""Docs -> marginals: where probabilities come from. One file per source; all share the contract in `source`."""
+"""Sources: each reads the probabilities of a component's labels from Docs. Their base class is in `source`."""

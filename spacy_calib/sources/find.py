@@ -1,4 +1,4 @@
-"""Finds the component of a source in a pipeline, binds them, and knows whether its weights have changed."""
+"""Functions that find the component of a source in a pipeline, bind both, and detect changed weights."""
 
 from __future__ import annotations
 
@@ -22,10 +22,23 @@ from .source import Source, is_listener, named_source, to_numpy
 
 # Every training step changes the biases, so the last small arrays of each model are compared whenever the pipe runs.
 _MAX_SIZE, _N_ARRAYS = 4096, 3
+_RULE, _SIDE, _VECTORS = (
+    "a rule has no score",
+    "it is a side task of training, and puts no label on a Doc",
+    "it gives vectors, and no label",
+)
+# Why components have no score to read, by the names of their classes.
+_WHY_NOT = {
+    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), _RULE),
+    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), _SIDE),
+    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), _VECTORS),
+}
+# The source of components that no source claims; its method `supports` returns False for most of them.
+_FALLBACK = "spacy-calib.Softmax.v1"
 
 
 def fingerprint(nlp: Language, component: Any) -> str:
-    """Return a digest of all parameters of a component and the embeddings that it listens to; "" if it has none.
+    """Return a digest of all parameters of a component and of the embedding components that it listens to; "" without a model.
 
     Replacing a listener by its embedding layer does not change the digest. en_core_web_sm takes some 10 ms.
     """
@@ -48,11 +61,11 @@ class WeightWatch:
         self._has_changed = False
 
     def has_changed(self, fit_fingerprint: str, nlp: Language, component: Any) -> bool:
-        """Return whether the weights differ from those of the fit."""
+        """Return whether the component's weights differ from those of the fit. fit_fingerprint: From `fingerprint`."""
         model = getattr(component, "model", component)
         if self._model is not model:
             self._model = model
-            self._reads = []
+            self._reads = []  # functions that return the last small arrays of each model
             for reads in map(_parameters, _models_of(nlp, component)):
                 sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in reads]
                 self._reads += [read for size, read in sizes if size <= _MAX_SIZE][-_N_ARRAYS:]
@@ -64,15 +77,15 @@ class WeightWatch:
         return self._has_changed
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return an empty state: a copy has another model."""
+        """Return the state of a new object, since a copy of the pipe has another model."""
         return WeightWatch().__dict__
 
 
 def _models_of(nlp: Language, component: Any) -> list[Any]:
-    """Return the models of a component and of the embedding components that it listens to."""
+    """Return the models of a component and of the embedding components that it listens to; [] without a model."""
     model: Any = getattr(component, "model", None)
     if model is None and hasattr(component, "learned_arrays"):
-        return [component]
+        return [component]  # in place of a model: `_parameters` reads its learned arrays
     if not hasattr(model, "walk"):
         return []
     listeners = {id(node) for node in model.walk() if is_listener(node)}
@@ -81,7 +94,7 @@ def _models_of(nlp: Language, component: Any) -> list[Any]:
 
 
 def _parameters(model: Any) -> Iterator[Any]:
-    """Yield a function for each array of a model, of torch modules in it, or of `learned_arrays()`, that returns it."""
+    """Yield for each array of a model (of torch modules in it, of `learned_arrays()`) a function that returns the array."""
     if hasattr(model, "learned_arrays"):
         yield from (lambda i=i: model.learned_arrays()[i] for i in range(len(model.learned_arrays())))
         return
@@ -97,11 +110,11 @@ def _parameters(model: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False)
 class BoundSource:
-    """A source bound to a component of a pipeline.
+    """A source together with the component of a pipeline that it reads.
 
-    source (Source): The settings. component (Any): The component that it reads; None for a source that reads only the Doc.
-    annotation (Annotation): The annotation that the labels belong to.
-    labels (tuple[str, ...]): The labels, one per column. span_labels (tuple[str, ...]): Labels of its spans; () for none.
+    source (Source): The source. component (Any): The component; None for a source that reads only the Doc.
+    annotation (Annotation): The annotation that the labels belong to. labels (tuple[str, ...]): The label of each score column.
+    span_labels (tuple[str, ...]): The labels of spans; () for a source of token labels only.
     """
 
     source: Source
@@ -112,7 +125,7 @@ class BoundSource:
 
     @classmethod
     def from_component(cls, source: Source, component: Any) -> BoundSource:
-        """Bind a source to a component, and look up annotation and labels. RAISES C163: its labels cannot be mapped."""
+        """Bind a source to a component, and look up annotation and labels. RAISES C163: a label map for such labels."""
         return cls(
             source, component, source.annotation(component), source.labels(component), tuple(source.span_labels(component))
         )
@@ -132,15 +145,15 @@ class BoundSource:
         return self.source.component or "the source"
 
     def read(self, docs: Sequence[Doc]) -> Scores:
-        """Return the scores of all tokens (or documents) of Docs for which `missing` returns no reason."""
+        """Return the scores of all tokens (or documents) of Docs, for each of which `missing` must return ""."""
         return self.source.read(self.component, docs)
 
     def missing(self, docs: Sequence[Doc]) -> list[str]:
-        """Return for each Doc why it cannot be read, "" if it can."""
+        """Return for each Doc in words why it cannot be read, "" if it can."""
         return self.source.missing(self.component, docs)
 
     def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the gold labels of Docs."""
+        """Return label -> number of its units in gold Docs."""
         return self.source.count_gold(self.component, docs)
 
     def with_current_labels(self) -> BoundSource:
@@ -149,24 +162,9 @@ class BoundSource:
         return self if is_current else BoundSource.from_component(self.source, self.component)
 
 
-_RULE, _SIDE, _VECTORS = (
-    "a rule has no score",
-    "it is a side task of training, and puts no label on a Doc",
-    "it gives vectors, and no label",
-)
-# Why components have no score to read, by the names of their classes.
-_WHY_NOT = {
-    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), _RULE),
-    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), _SIDE),
-    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), _VECTORS),
-}
-# The source of components that no source claims; its method `supports` returns False for most of them.
-_FALLBACK = "spacy-calib.Softmax.v1"
-
-
 @dataclass(frozen=True)
 class ComponentIdentity:
-    """Type and labels of the component at the fit, by which it is found after it was renamed; "" and () before the fit."""
+    """Type and labels of a component at the fit, by which the component is found if it was renamed; "" and () before a fit."""
 
     kind: str = ""
     labels: tuple[str, ...] = ()
@@ -174,14 +172,14 @@ class ComponentIdentity:
 
 @dataclass(frozen=True)
 class LookupResult:
-    """The component that a source reads, or None. why (str): Why there is none; "" if the source needs none."""
+    """The component that a source reads, or None. why (str): Why it was not found; "" if it was, or if none is needed."""
 
     component: Any
     why: str = ""
 
 
 def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> LookupResult:
-    """Return the component that the pipe `name` reads, or why it is missing. RAISES C020, C022: it is there but unreadable."""
+    """Return the component that the calib pipe `name` reads, or why it is missing. RAISES C020, C022: it is unreadable."""
     if not source.component:
         return LookupResult(None)
     component = find_component(nlp, source, identity.kind, identity.labels)
@@ -192,7 +190,7 @@ def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: st
 
 
 def count_new_labels(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels the component got since the fit; 0 if it is not loaded. RAISES C020, C022: it cannot be read."""
+    """Return how many labels the component got since the fit; 0 if missing or untrained. RAISES C020, C022: unreadable."""
     component = find_component(nlp, source, identity.kind, identity.labels) if source.component else None
     if component is None or not source.is_trained(component):
         return 0
@@ -200,7 +198,7 @@ def count_new_labels(nlp: Language, source: Source, identity: ComponentIdentity,
 
 
 def _current_labels(source: Source, component: Any, fit_labels: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Return the labels of the component. RAISES C020: some were removed or reordered since the pipe `name` was fitted."""
+    """Return the component's labels. RAISES C020: some were removed or reordered since the calib pipe `name` was fitted."""
     labels = source.labels(component)
     if labels[: len(fit_labels)] == fit_labels:
         return labels
@@ -240,7 +238,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
 
 
 def registered_sources() -> dict[str, Source]:
-    """Return registered name -> source with default settings: softmax heads, then ours, then other packages', by name."""
+    """Return registered name -> source with default settings: softmax heads, other sources of ours, those of others."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )
@@ -255,17 +253,17 @@ def source_name_for(pipe: Any) -> str:
     third_party = [name for name, source in claiming.items() if not _is_ours(source)]
     if len(third_party) > 1:
         raise calib_error("C200", component=getattr(pipe, "name", type(pipe).__name__), sources=", ".join(third_party))
-    return next(reversed(claiming), _FALLBACK)
+    return next(reversed(claiming), _FALLBACK)  # `registered_sources` ends with other packages
 
 
 def source_block(pipe: Any, name: str) -> dict[str, Any]:
-    """Return the config block of the default source for the component `name`. RAISES C200: two packages claim it."""
+    """Return the config block of the default source for a component (pipe, name). RAISES C200: two packages claim it."""
     source_name, block = source_name_for(pipe), named_source(pipe)
     return {**(block if block.get("@calib_sources") == source_name else {}), "@calib_sources": source_name, "component": name}
 
 
 def readable_in(nlp: Language) -> list[str]:
-    """Return the names of the trained components that a source claims, in the order of the pipeline."""
+    """Return the names of the trained components that some source can read by default, in the order of the pipeline."""
     sources = registered_sources().values()
     return [name for name, pipe in nlp.components if any(source.claims(pipe) and source.is_trained(pipe) for source in sources)]
 

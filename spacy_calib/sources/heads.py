@@ -1,4 +1,4 @@
-"""What runs the models of spaCy's components: the source of softmax heads, and the scores of states of parsers and recognizers.
+"""The code that runs models of spaCy's components: the source of softmax heads, and the scorer of parser states.
 
 Softmax heads (tagger, morphologizer, trainable_lemmatizer, senter) are run again on the Docs. With a listener a head reads what
 the shared embedding component already wrote on the Doc, which costs next to nothing; with its own tok2vec it runs that, too.
@@ -37,7 +37,7 @@ _SMALLEST_TREE = 1e-6
 
 
 class SoftmaxSource(ComponentSource):
-    """Probabilities of a tagger, morphologizer, lemmatizer or sentence recognizer.
+    """Source of the probabilities of a tagger, morphologizer, trainable lemmatizer or sentence recognizer.
 
     component (str): Name of the component. normalized (bool | None): Whether its model returns probabilities (True) or logits
         (False); None takes the setting of the model's softmax layer.
@@ -63,7 +63,7 @@ class SoftmaxSource(ComponentSource):
         return reasons_not_to_run(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """Return the probabilities of tokens. RAISES C024: NaN or infinite values."""
+        """Run the model on the Docs and return the probabilities of their tokens. RAISES C024: NaN or infinite values."""
         output = to_numpy(_run_model(pipe.model, list(docs)))
         if not isfinite(np.add.reduce(output, axis=None)):
             bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
@@ -103,13 +103,13 @@ def _run_model(model: Any, docs: list[Doc]) -> Any:
 
 
 def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:
-    """Add the probabilities of the edit trees that give a token the same lemma; its column is that of the most probable tree.
+    """Return marginals of lemmas: for each token the summed probabilities of the edit trees that give the same lemma.
 
-    Trees that do not apply to the token are left out.
+    The column of a lemma is that of its most probable tree. Trees that do not apply to the token are left out.
     """
     tree_ids = pipe.labels
     bounds, columns, masses = trees.indptr.tolist(), trees.tags.tolist(), trees.scores.tolist()
-    entries: list[tuple[int, int, float, str]] = []
+    entries: list[tuple[int, int, float, str]] = []  # (row, column, probability, lemma)
 
     @cache
     def lemma_of(column: int, word: str) -> str | None:
@@ -129,12 +129,12 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
 
 
 def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
-    """Return a readable name of each edit tree; its number makes it unique."""
+    """Return a readable name for each edit tree of a lemmatizer; it begins with the tree's number, so it is unique."""
     return tuple(f"{tree}:{pipe.trees.tree_to_str(tree)}" for tree in pipe.labels)
 
 
 def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
-    """Count the gold edit trees, on a copy of the lemmatizer's trees, because a look-up adds new ones."""
+    """Return tree name -> number of gold lemmas that it yields. A copy of the trees is used: a look-up adds new trees."""
     trees = type(pipe.trees)(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
     tree_names = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
     counts: Counter[int] = Counter()
@@ -144,10 +144,10 @@ def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
 
 
 class StepScorer:
-    """spaCy's step model for a batch of Docs, called with state features; nothing else depends on how spaCy encodes states.
+    """Scores states of spaCy's parser or recognizer for a batch of Docs; only this class knows how spaCy encodes states.
 
-    pipe (Any): A parser or recognizer. step_model (ParserStepModel): Its model for the batch. unseen_score (float | None):
-    Score of the classes not seen in training; None for the lowest of each state.
+    pipe (Any): A parser or recognizer. step_model (ParserStepModel): What its model predicted for the batch. unseen_score
+    (float | None): Score of the classes (transitions) not seen in training; None for the lowest score of each state.
     """
 
     def __init__(self, pipe: Any, step_model: Any, docs: Sequence[Doc], unseen_score: float | None):
@@ -185,7 +185,10 @@ class StepScorer:
 def step_scorer(
     pipe: Any, docs: Sequence[Doc], widths: Sequence[int], code: str, unseen_score: float | None = None
 ) -> Iterator[StepScorer]:
-    """Run a parser or recognizer on non-empty Docs; give the scorer of their states. RAISES `code`: of other widths."""
+    """Run the model of a parser or recognizer on non-empty Docs, and yield the scorer of their states.
+
+    widths: Numbers of state features that the caller can make. RAISES (the error with this code): the model has another number.
+    """
     set_dropout_rate(pipe.model, 0.0)
     step_model = pipe.model.predict(docs)
     try:
@@ -198,7 +201,7 @@ def step_scorer(
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """Return which of a component and those that it listens to have a half-precision model. component (str): "" for none."""
+    """Return names of components with a half-precision model: of this one ("" for none) and those that it listens to."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
     candidates = [
         (name, pipe) for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())

@@ -1,4 +1,4 @@
-"""The base class of sources that read scores from the Doc, whichever component left them, and of an array of the Doc."""
+"""The base class of sources that read scores which any component left on the Doc, and the source of an array there."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ..doc.attributes import is_calibrated
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..registry import prototypes
-from ..types import ROUNDING
+from ..types import ROUNDING, SINGLE_PRECISION
 from .source import Source, named_source, to_numpy
 
 # Prefix of the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."
-# Tolerances for probabilities that were computed in single precision, and for sums of them in half precision.
-SINGLE_PRECISION, HALF_PRECISION = 1e-6, 0.01
+# Tolerance for sums of probabilities that were computed in half precision.
+HALF_PRECISION = 0.01
 
 
 class LeftScoresSource(Source):
-    """Scores that any component left on the Doc.
+    """Base class of sources of scores that any component, or your own code, left on the Doc.
 
-    component (str): Name of the component; "" for Docs that come with scores. labels (Sequence[str] | None): None takes the
-    `labels` of the component or, if it has none, the labels with a score in the fit data.
+    component (str): Name of the component; "" for Docs that come with scores. labels (Sequence[str] | None): The labels; None
+    takes the `labels` of the component or, if it has none, the labels with a score in the fit data.
     """
 
     reads_doc_only = True
@@ -50,7 +50,7 @@ class LeftScoresSource(Source):
         return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)
 
     def type_name(self, pipe: Any) -> str:
-        """Return the name of a function, else that of the class."""
+        """Return the name of the component if it is a function, else the name of its class."""
         return getattr(pipe, "__qualname__", type(pipe).__name__)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
@@ -60,7 +60,7 @@ class LeftScoresSource(Source):
         return True
 
     def is_trained(self, pipe: Any) -> bool:
-        """Return True: it is unknown what the component needs, and its labels may be learned."""
+        """Return True, as nobody knows what the component needs. Labels that are missing are learned by the fit."""
         return True
 
     # Labels
@@ -70,7 +70,7 @@ class LeftScoresSource(Source):
         return self._set_labels or _labels_of(pipe) or self._fit_labels
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels from the fit data, unless settings or component name them; return the scored labels that they lack.
+        """Learn the labels from Docs of the fit, unless settings or component name them; return scored labels not among them.
 
         RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """
@@ -87,10 +87,14 @@ class LeftScoresSource(Source):
         return tuple(label for label in scored_labels if label not in labels)
 
     def kept_labels(self) -> tuple[str, ...]:
+        """Return the labels that settings name or a fit learned, for the pipe to save."""
         return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace the labels by saved ones, if learned or different in dollar signs. RETURNS: Whether the config changes."""
+        """Set the labels to saved ones, if the fit learned them, or if those in the settings differ only in dollar signs.
+
+        RETURNS (bool): Whether labels in the settings were replaced.
+        """
         if self._set_labels is None:
             self._fit_labels = tuple(saved_labels)
             return False
@@ -104,11 +108,11 @@ class LeftScoresSource(Source):
     @property
     @abstractmethod
     def where(self) -> str:
-        """Where the Doc stores the scores, for messages."""
+        """The place on the Doc where the scores are, for messages."""
 
     @abstractmethod
     def reasons_not_to_read(self, docs: Sequence[Doc]) -> list[str]:
-        """Return for each Doc why it has nothing to read, "" if it has. RAISES C281: no such extension."""
+        """Return for each Doc why it has no scores to read, "" if it has some. RAISES C281: no such extension."""
 
     @abstractmethod
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
@@ -121,7 +125,7 @@ class LeftScoresSource(Source):
 
 
 def _labels_of(pipe: Any) -> tuple[str, ...]:
-    """Return the distinct text labels that a component names, or ()."""
+    """Return the `labels` of a component; () if it has none, or they are not distinct strings."""
     labels = getattr(pipe, "labels", ())
     is_list = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
     return tuple(labels) if is_list and len(set(labels)) == len(labels) else ()
@@ -134,7 +138,7 @@ def split_score_names(score: object) -> tuple[str, ...]:
 
 
 def check_extension(owner: type, name: str) -> None:
-    """Check that Doc, Span or Token (owner) has an extension attribute. RAISES C281: it has not. C290: a calib pipe's."""
+    """Check an extension attribute of Doc, Span or Token. RAISES C281: it does not exist. C290: it is one of a calib pipe."""
     if not owner.has_extension(name):  # type: ignore[attr-defined]
         raise calib_error("C281", owner=owner.__name__, name=name)
     if is_calibrated(owner, name):
@@ -142,7 +146,7 @@ def check_extension(owner: type, name: str) -> None:
 
 
 def as_score(value: Any, where: str, unit_name: str) -> float:
-    """Convert a number of Python, numpy or torch to a score; None to NaN. RAISES C282: it is not in [0, 1]."""
+    """Return a number of Python, numpy or torch as a float; NaN for None. RAISES C282: it is not in [0, 1]."""
     if value is None:
         return math.nan
     number = value
@@ -159,7 +163,7 @@ def as_score(value: Any, where: str, unit_name: str) -> float:
 
 
 def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
-    """Return the labels of a setting. RAISES C001: none, or not distinct. C111: one that no config can contain."""
+    """Return the labels of a setting as a tuple. RAISES C001: none, or not distinct. C111: one that no config can contain."""
     if not labels or len(set(labels)) != len(labels):
         raise calib_error("C001", name="labels", wanted=requirement, given=list(labels))
     for label in labels:
@@ -169,7 +173,7 @@ def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
 
 
 def differ_in_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> bool:
-    """Return whether the labels differ only in numbers of dollar signs: spaCy doubles them each time it writes a config."""
+    """Return whether labels differ, but only in numbers of dollar signs: spaCy doubles these each time it writes a config."""
     return tuple(saved_labels) != tuple(labels) and [_merge_dollars(label) for label in saved_labels] == [
         _merge_dollars(label) for label in labels
     ]
@@ -180,7 +184,7 @@ def _merge_dollars(label: str) -> str:
 
 
 class DocTensorSource(Source):
-    """Probabilities from an array of the Doc, shape (n_tokens, n_labels).
+    """Source of probabilities in an array on the Doc, shape (n_tokens, n_labels).
 
     labels (list[str]): The label of each column.
     key (str): "tensor" for doc.tensor, else a key of doc.user_data.
@@ -220,6 +224,7 @@ class DocTensorSource(Source):
         return self._labels
 
     def _array(self, doc: Doc) -> NDArray[Any]:
+        """Return the array of a Doc; an empty one if there is none."""
         array = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
         return to_numpy(array)
 
@@ -227,7 +232,7 @@ class DocTensorSource(Source):
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """Return the probabilities. RAISES C040: another shape. C041: not in [0, 1]. C166: rows that do not sum to 1."""
+        """Return the probabilities of tokens. RAISES C040: another shape. C041: not in [0, 1]. C166: row sums other than 1."""
         arrays = [self._array(doc) for doc in docs]
         for doc, array in zip(docs, arrays, strict=True):
             shape = (len(doc), len(self._labels))

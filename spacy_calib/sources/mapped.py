@@ -1,4 +1,4 @@
-"""A source with the labels of another scheme: labels that map to one label are merged, and their probabilities added."""
+"""A source that renames the labels of another source: labels that map to one label are merged, their probabilities added."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def biluo_prefixes(n_tokens: int) -> list[str]:
 
 
 class MappedScores:
-    """The scores of another source with merged columns.
+    """The scores of another source, with columns (labels) merged.
 
     inner (Scores): The scores before. column (Ints): The new column of each old one, -1 for one that is left out.
     highest (bool): Whether merged entries get their maximum, not their sum: for labels that do not exclude one another.
@@ -45,20 +45,21 @@ class MappedScores:
         columns = self._column[marginals.tags]
         index = np.flatnonzero(columns >= 0)
         width = int(self._column.max(initial=-1)) + 1
+        # A cell is a (token, new column) pair as one number: row * width + column.
         cells, cell_index = np.unique(marginals.rows[index] * width + columns[index], return_inverse=True)
         scores = np.zeros(len(cells))
         (np.maximum if self._highest else np.add).at(scores, cell_index, marginals.scores[index])
         scores = np.minimum(scores, 1.0)
-        enough = np.flatnonzero(scores >= threshold)
-        rows, tags = np.divmod(cells[enough], max(1, width))
-        return Marginals(rows, tags, scores[enough], self.n_tokens)
+        kept = np.flatnonzero(scores >= threshold)
+        rows, tags = np.divmod(cells[kept], max(1, width))
+        return Marginals(rows, tags, scores[kept], self.n_tokens)
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         scores = np.full(len(rows), np.nan)
-        for new in np.unique(columns).tolist():
-            index = np.flatnonzero(columns == new)
-            for old in np.flatnonzero(self._column == new).tolist():
-                old_scores = self.inner.scores_at(rows[index], np.full(len(index), old))
+        for new_column in np.unique(columns).tolist():
+            index = np.flatnonzero(columns == new_column)
+            for old_column in np.flatnonzero(self._column == new_column).tolist():
+                old_scores = self.inner.scores_at(rows[index], np.full(len(index), old_column))
                 new_scores = np.fmax(scores[index], old_scores) if self._highest else scores[index] + np.nan_to_num(old_scores)
                 scores[index] = np.where(np.isnan(scores[index]), old_scores, new_scores)
         return np.minimum(scores, 1.0)
@@ -66,12 +67,12 @@ class MappedScores:
 
 @Source.register
 class MappedSource:
-    """A source that gives the scores of another source other labels; it has all other attributes of that source.
+    """A source that reads another source, and replaces its labels by gold labels; its other attributes are those of the other.
 
-    Spans (entities) keep their labels; their counterparts are evaluated.
+    Spans (entities) keep their labels, but are compared with the gold by their gold labels.
 
-    inner (Source): The other source. table (LabelMap): Its label -> gold label; "" if there is none, which is O for entities.
-    RAISES C163: its labels are lemmas or sentence starts (when it is read).
+    inner (Source): The other source. table (LabelMap): Its label -> gold label; "" for none, which means O for entities.
+    RAISES C163 (when it is read): the labels are lemmas, identities or sentence starts.
     """
 
     def __init__(self, inner: Source, table: LabelMap):
@@ -93,8 +94,9 @@ class MappedSource:
         return self._merge_labels(pipe)[0]
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
-        labels, annotation = self.inner.labels(pipe), self.annotation(pipe)
-        return merge_labels(labels, [annotation.counterpart(label) for label in labels])
+        """Return (the distinct gold labels; the index among them of each label of the inner source, -1 for none)."""
+        annotation = self.annotation(pipe)
+        return merge_labels([annotation.counterpart(label) for label in self.inner.labels(pipe)])
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
         scores = self.inner.read(pipe, docs)
@@ -109,7 +111,7 @@ class MappedSource:
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Return the spans whose label has a counterpart; the gold cannot decide about others. names: Labels by column."""
+    """Return the spans whose label has a gold label; the gold cannot decide about others. names: Span label per column."""
     has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
     keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)
@@ -118,7 +120,7 @@ def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Sp
 def _token_scores(
     scores: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
 ) -> Floats:
-    """Return the merged probability of each span's label at its tokens. labels: Merged token labels. names: Span labels."""
+    """Return for each token of each span the probability of the span's gold label. labels: Gold labels. names: Span labels."""
     column = {label: i for i, label in enumerate(labels)}
     rows: list[int] = []
     columns: list[int] = []
@@ -130,7 +132,7 @@ def _token_scores(
 
 
 def with_map(source: Source, table: LabelMap | None) -> Source:
-    """Return the source with this label map in place of another one; None returns the source without a map."""
+    """Return a source with this label map, which replaces one that it has. table: None or {} for no map."""
     inner = source.inner if isinstance(source, MappedSource) else source
     return cast(Source, MappedSource(inner, table)) if table else inner
 
@@ -141,7 +143,7 @@ def map_of(source: Source) -> dict[str, str] | None:
 
 
 def check_map_labels(source: Source, pipe: Any, table: LabelMap) -> None:
-    """Check that a component has the labels of a map. RAISES C165: it lacks one. C163: its labels cannot be mapped."""
+    """Check that a component has all labels of a map. RAISES C165: it lacks one. C163: its labels cannot be mapped."""
     with_map(source, table).annotation(pipe)
     labels = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
     for label in table if labels else ():  # without labels they are learned

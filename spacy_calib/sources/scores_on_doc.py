@@ -1,4 +1,4 @@
-"""Sources that read scores of tokens and documents on the Doc: of the label of each, or of several labels."""
+"""Sources that read scores of tokens or documents from the Doc: the score of the label, or scores of several labels."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ from ..types import ROUNDING, Marginals
 from .left_scores import EXTENSION, HALF_PRECISION, LeftScoresSource, as_score, check_extension, split_score_names
 from .source import OutputSource, to_numpy
 
+_LAYERS = ("tag", "pos", "morph", "lemma", "sent", "dep", "ent_type")
+# Maximum number of characters of a value or a text in a message.
+_MAX_SHOWN = 40
+
 
 class UnitScoresSource(LeftScoresSource):
-    """A value for each unit: the score of its label, or a mapping of labels to scores; None for no score.
+    """Base class: reads a value for each unit, the score of its label or a mapping of labels to scores; None for no score.
 
-    A Doc without labels gets the top ones of the mappings.
+    A Doc without labels gets the top label of each mapping.
 
     component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another
     name for a key of `doc.user_data`.
@@ -40,7 +44,7 @@ class UnitScoresSource(LeftScoresSource):
 
     @property
     def user_data_keys(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The keys to read from gold files: none if a component of the pipeline sets the scores."""
+        """The keys of `doc.user_data` to read from gold files; () if a component of the pipeline sets the scores."""
         names = () if self.component else (self.score, *self.further_score_names)
         return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
@@ -53,14 +57,14 @@ class UnitScoresSource(LeftScoresSource):
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
-        """Return the value of each unit, or None; [] for no values. RAISES C281: no extension. C283: other length."""
+        """Return the value of each unit, None for none; [] if the Doc has no values. RAISES C281, C283: As `entries`."""
 
     @abstractmethod
     def describe_unit(self, doc: Doc, row: int) -> str:
-        """Return a unit's name for messages."""
+        """Return in words, for messages, which unit of the Doc has the number `row`."""
 
     def entries(self, pipe: Any, doc: Doc) -> list[dict[str, float]]:
-        """Return label -> score for each unit. RAISES C281: no extension. C282: not in [0, 1]. C283: other length."""
+        """Return label -> score of each unit. RAISES C281: no extension. C282: not in [0, 1]. C283: not a value per unit."""
         annotation = self.annotation(pipe)
         result = []
         for row, value in enumerate(self.values(doc)[: annotation.n_units(doc)]):
@@ -99,11 +103,8 @@ class UnitScoresSource(LeftScoresSource):
         return SparseScores(Marginals(rows, tags, table[:, 2].copy(), len(units)), absent=np.nan)
 
 
-_LAYERS = ("tag", "pos", "morph", "lemma", "sent", "dep", "ent_type")
-
-
 class TokenScoresSource(UnitScoresSource):
-    """A value for each token: the score of its label, or a mapping of labels to scores.
+    """Source of a value for each token: the score of its label, or a mapping of labels to scores.
 
     component (str), labels (list[str] | None): As for LeftScoresSource.
     score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` with a value per token.
@@ -144,9 +145,9 @@ class TokenScoresSource(UnitScoresSource):
 
 
 class DocScoresSource(UnitScoresSource):
-    """A value for each document: a mapping of categories to scores, or the score of the top category of `doc.cats`.
+    """Source of a value for each document: a mapping of categories to scores, or the score of the top one of `doc.cats`.
 
-    Gold categories are read from `doc.cats` of gold Docs. A Doc without any of the categories gets their scores there.
+    Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
 
     component (str), labels (list[str] | None): As for LeftScoresSource.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
@@ -181,7 +182,7 @@ class DocScoresSource(UnitScoresSource):
         return [_document_value(doc, self.score)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the scores; its `further_scores` are those of the top category, 0 for a document without any score."""
+        """Return the scores. Further scores are those of each document's top category, 0 for a document without a score."""
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
         top_entries = np.flatnonzero(find_top(marginals.rows, marginals.scores))
@@ -201,7 +202,7 @@ class DocScoresSource(UnitScoresSource):
 
 
 def _place_on_doc(name: str) -> str:
-    """Return where a Doc stores a score, for messages."""
+    """Return the place on a Doc of the score with this name, for messages."""
     if name == CATS:
         return "doc.cats"
     return f"doc.{name}" if name.startswith(EXTENSION) else f"doc.user_data[{name!r}]"
@@ -217,12 +218,8 @@ def _document_value(doc: Doc, name: str) -> Any:
     return doc._.get(name.removeprefix(EXTENSION))
 
 
-# Maximum number of characters of a value or a text in a message.
-_MAX_SHOWN = 40
-
-
 class TextcatSource(OutputSource):
-    """Probabilities of document classes, exclusive (`textcat`) or not (`textcat_multilabel`), from `doc.cats`."""
+    """Source of the probabilities of text categories in `doc.cats`, exclusive (`textcat`) or not (`textcat_multilabel`)."""
 
     reads = ("textcat", "textcat_multilabel")
     component_classes = (MultiLabel_TextCategorizer, TextCategorizer)
@@ -237,6 +234,7 @@ class TextcatSource(OutputSource):
         return [self._why_missing(pipe.labels, doc) if len(doc) else "" for doc in docs]
 
     def _why_missing(self, labels: Sequence[str], doc: Doc) -> str:
+        """Return in words which category `doc.cats` lacks, "" if none."""
         absent = next((label for label in labels if label not in doc.cats), None)
         if absent is None:
             return ""

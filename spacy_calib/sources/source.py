@@ -1,4 +1,4 @@
-"""The base classes of sources, and helpers that several sources use."""
+"""The base classes of sources, and functions that several sources use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARSERS: MutableMapping[Doc, Any] = WeakKeyDictionary()
 
 
 def reasons_not_to_run(pipe: Any, docs: Sequence[Doc]) -> list[str]:
-    """Return for each Doc why the model of a component cannot be run on it, "" if it can."""
+    """Return for each Doc in words why the model of a component cannot be run on it, "" if it can."""
     reasons = [""] * len(docs)
     for node in pipe.model.walk():
         if node.name in _LISTENERS:
@@ -40,11 +40,11 @@ def is_listener(node: Any) -> bool:
 
 
 def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
-    """Return in words which pipe before the pipe `name` overwrites the token vectors that a component listens to, or "".
+    """Return in words which pipe overwrites the token vectors that a component needs when the calib pipe `name` runs it, or "".
 
-    A second embedding component of the same width leaves other vectors in doc.tensor, and the head gives garbage.
+    A second embedding component of the same width leaves other vectors in doc.tensor, so that the scores would be garbage.
     """
-    pipe_name = embedding = ""  # names of the component and of the first embedding component after it
+    pipe_name = embedding = ""  # names of the component and of the first embedding component between it and `name`
     for component_name, component in nlp.pipeline:
         if component_name == name:
             break
@@ -96,26 +96,26 @@ def has_weights(pipe: Any) -> bool:
 
 
 def is_trained(pipe: Any) -> bool:
-    """Whether a component has what it runs with: all weights of its model, and something in its knowledge base."""
+    """Return whether a component can run: its model, if any, has all weights, and its knowledge base, if any, is not empty."""
     is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
     return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
 
 
 class Source(ABC):
-    """Settings for reading the label probabilities that a component gives to Docs; the pipe passes the component in.
+    """Base class of sources: reads the label probabilities that a component gives to Docs. `pipe` is always the component.
 
-    reads (tuple[str, ...]): Factories of the components that it can read, for errors; () if it reads only the Doc.
+    reads (tuple[str, ...]): Factories of the components that the source can read, for errors; () if it reads only the Doc.
     events (tuple[str, ...]): Values of `calib fit --event`, each a definition of a right prediction; () for no choice.
-    component (str): Name of the pipeline component; "" if it reads only the Doc.
+    component (str): Name of the pipeline component; "" if the source reads only the Doc.
     singleton_labels (tuple[str, ...]): Labels that get a group each, before those of the grouping ("O").
-    user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` that it reads, and that gold files may therefore contain.
+    user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` that the source reads, and that gold files may therefore contain.
     further_score_names (tuple[str, ...]): Names of the scores that it reads of each unit in addition to the first; () for none.
     distributions (bool): Whether a token has a score for every label, so that a scaling can compare labels; False if only one
         label of a token has a score.
     sets_labels (bool): Whether the calib pipe sets the top labels on a Doc without labels.
-    has_auto_settings (bool): Whether a setting is left to the fit.
-    settings_summary (str): Its settings as `spacy calib info` prints them; "" for none.
-    reads_doc_only (bool): Whether it reads only the component's output on the Doc, so that any pipeline may have run.
+    has_auto_settings (bool): Whether the fit chooses a setting (`resolve_auto_settings`).
+    settings_summary (str): The settings as `spacy calib info` prints them; "" for none.
+    reads_doc_only (bool): Whether it reads only the component's output on the Doc, which another pipeline may have written.
     keeps_span_scores (bool): Whether its component stores scores with spans; `write_span_scores` adds calibrated ones.
     """
 
@@ -153,14 +153,14 @@ class Source(ABC):
 
     @abstractmethod
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        """Return the labels in the order of the score columns."""
+        """Return the label of each score column."""
 
     def kept_labels(self) -> tuple[str, ...]:
-        """Return labels that only the settings contain, for the pipe to save with its state; () if the component has labels."""
+        """Return labels that only settings or a fit know, which the pipe must save; () if the component has the labels."""
         return ()
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace the labels by the saved ones if a config changed their dollar signs. RETURNS: Whether they differed."""
+        """Replace labels by saved ones if a config changed their dollar signs. RETURNS (bool): Whether labels were replaced."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
@@ -168,19 +168,19 @@ class Source(ABC):
         return bool(self.labels(pipe))
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        """Return False for NaN or infinite weights that `read` would not detect, as it does in the output of a head."""
+        """Return False if the component has NaN or infinite weights that `read` would not detect in its scores."""
         return True
 
     @abstractmethod
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        """Return for each Doc why it cannot be read, "" if it can."""
+        """Return for each Doc in words why it cannot be read, "" if it can."""
 
     @abstractmethod
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """Return the probabilities of all units (tokens) of readable Docs, which have at least one token together."""
+        """Return the probabilities of all units (tokens) of Docs that can be read and have at least one token together."""
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        """Return why the pipe `name` cannot read the component at their positions in the pipeline; "" if it can."""
+        """Return in words why the calib pipe `name` cannot read the component from its place in the pipeline, "" if it can."""
         return overwriting_pipe(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
@@ -188,17 +188,17 @@ class Source(ABC):
         return False
 
     def holds_preset(self, pipe: Any, doc: Doc) -> bool:
-        """Return whether a Doc has annotations, before the component runs, that look like the component's own afterwards."""
+        """Return whether a Doc, before the component runs, has labels that could later be taken for the component's."""
         return False
 
     def frequency_label(self, label: str) -> str:
-        """Return the label whose frequency decides the group of this one: the entity type of a BILUO tag."""
+        """Return the label whose gold frequency decides on the group of this one: for a BILUO tag its entity type."""
         return label
 
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Choose the settings that are left to the fit by its examples, whose predicted Docs can be read.
+        """Choose the settings that are left to the fit, by the examples of the fit, whose predicted Docs can be read.
 
         progress (Callable): Wraps the iteration over steps. RETURNS (dict): Setting -> value, for the config of the pipe.
         """
@@ -207,19 +207,19 @@ class Source(ABC):
     # Spans
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
-        """Return the labels of its spans; () for a source of token labels only."""
+        """Return the labels of the source's spans; () for a source of token labels only."""
         return ()
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        """Return the uncalibrated probability of each span on the Doc: the product of its tokens' probabilities."""
+        """Return the uncalibrated probability of each span: the product of the probabilities of its tokens."""
         return product_of(spans)
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """Store calibrated scores with the raw ones of its component. scores: (start, end, label) -> probability."""
+        """Store calibrated span scores on a Doc, with the component's raw ones. scores: (start, end, label) -> probability."""
         raise NotImplementedError
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the gold labels, those that the component does not know included."""
+        """Return label -> number of its units in gold Docs, for all gold labels, even if the component does not know them."""
         return self.annotation(pipe).count_gold(docs)
 
 
@@ -242,7 +242,7 @@ def restore_on_failure(source: Source) -> Iterator[None]:
 
 
 class ComponentSource(Source):
-    """A source for components of certain classes. component_classes (tuple[type, ...]): Subclasses first."""
+    """Base class of sources for components of certain classes. component_classes: These, each before its base classes."""
 
     component_classes: ClassVar[tuple[type, ...]]
 
@@ -266,7 +266,7 @@ class ComponentSource(Source):
 
 
 class OutputSource(ComponentSource):
-    """A source that reads the output of its component from the Doc, whatever runs after the component."""
+    """Base class of sources that read the output of their component from the Doc, whatever runs after the component."""
 
     def has_finite_weights(self, pipe: Any) -> bool:
         weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)

@@ -22,10 +22,12 @@ from .source import OutputSource, overwriting_pipe, reasons_not_to_run, to_numpy
 
 # Function from a Doc to its spans, each with a score.
 ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
+# (start, end, column) of each span, and scores: for a Doc without spans.
+_NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
 
 
 class SpanScoresSource(LeftScoresSource):
-    """The score of each span, and perhaps further scores, which the map of spans uses as features.
+    """Source of a score of each span, and perhaps further scores, which the map of spans uses as features.
 
     A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or
     with an unknown label is left out. Other labels of a token have no score.
@@ -137,7 +139,7 @@ class SpanScoresSource(LeftScoresSource):
         return result
 
     def _values(self, doc: Doc, spans: Sequence[Span], name: str) -> Sequence[Any]:
-        """Return the value of each span under a name; None for a further score that is missing. RAISES C283: another number."""
+        """Return the value of each span under a name; None for missing further scores. RAISES C283: not a value per span."""
         if name.startswith(EXTENSION):
             return [span._.get(name.removeprefix(EXTENSION)) for span in spans]
         attrs = doc.spans[self._group].attrs if self._group in doc.spans else {}  # a Doc without words may have none
@@ -162,6 +164,7 @@ class SpanScoresSource(LeftScoresSource):
         return SparseScores(stack([marginals for marginals, _ in by_doc]), spans, 0.0 if self.outside else np.nan)
 
     def _read_doc(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
+        """Return the scores of tokens and of spans of a Doc. column: Label -> column of spans."""
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
         rows = [
             (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, extra)
@@ -169,10 +172,8 @@ class SpanScoresSource(LeftScoresSource):
             if span.label_ in column
         ]
         table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
-        span_scores, is_chosen = (
-            np.array([row[3] for row in rows], dtype=np.float64),
-            np.array([row[4] for row in rows], dtype=bool),
-        )
+        span_scores = np.array([row[3] for row in rows], dtype=np.float64)
+        is_chosen = np.array([row[4] for row in rows], dtype=bool)
         marginals, spans = read_spans(table, span_scores, is_chosen, len(doc), len(column), self.outside)
         extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.further_score_names))
         return marginals, replace(spans, further_scores=extra_scores)
@@ -185,7 +186,7 @@ class SpanScoresSource(LeftScoresSource):
 
 
 def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]]:
-    """Return the (span, score) pairs of a function. RAISES C286: it returned something else."""
+    """Call a function on a Doc and return its (span, score) pairs. RAISES C286: it returned something else."""
     result = function(doc)
     try:
         pairs = [(span, score) for span, score in result]
@@ -198,7 +199,7 @@ def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]
 
 
 def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-    """Write the scores of a group's spans to `attrs["<attr>_scores"]`, NaN for none. scores: (start, end, label) -> score."""
+    """Write scores of the spans in `doc.spans[key]` to its `attrs["<attr>_scores"]`. scores: (start, end, label) -> score."""
     if key in doc.spans:
         group = doc.spans[key]
         group_scores = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
@@ -208,9 +209,9 @@ def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int
 def read_spans(
     table: Ints, span_scores: Floats, is_chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
 ) -> tuple[Marginals, Spans]:
-    """Return the score of each token and label, that of the best span over it, and all spans with these scores per token.
+    """Return (scores of tokens: for each label that of the best span over the token; the spans, with these token scores).
 
-    table (Ints): Start, end and label of each span, shape (n, 3). is_chosen (NDArray[bool]): Whether it is on the Doc.
+    table (Ints): Start, end and label of each span, shape (n, 3). is_chosen (NDArray[bool]): Whether each is on the Doc.
     outside (bool): Whether "O" (column 0) has 1 minus the highest score; else tokens outside of all spans have no score.
     """
     best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
@@ -221,6 +222,7 @@ def read_spans(
     rows, columns = np.nonzero(best) if outside else np.nonzero(~np.isnan(best))
     starts, ends, labels = table.T
     lengths = ends - starts
+    # The tokens of all spans, one span after the other.
     tokens = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     token_scores = best[tokens, 1 + np.repeat(labels, lengths)]
     marginals = Marginals(rows, columns, best[rows, columns], n_tokens)
@@ -228,7 +230,7 @@ def read_spans(
 
 
 class SpancatSource(OutputSource):
-    """Scores of a span categorizer's spans; a token has those of the best spans that cover it, and "O" 1 minus the maximum.
+    """Source of a span categorizer's scores. A token has the best score of each label over it, "O" 1 minus the maximum.
 
     component (str): Name of the component. lowest (float | None): Minimum score of candidates, spans below the component's
     threshold, for which the model is run again; None reads only the spans on the Doc. RAISES C001: lowest is not in (0, 1).
@@ -278,6 +280,7 @@ class SpancatSource(OutputSource):
 
 
 def _why_missing(doc: Doc, key: str) -> str:
+    """Return in words why the scores of a span group cannot be read from a Doc, "" if they can."""
     if key not in doc.spans:
         return f"doc.spans has no key '{key}'; run the span categorizer on the Doc first"
     group = doc.spans[key]
@@ -286,11 +289,8 @@ def _why_missing(doc: Doc, key: str) -> str:
     return ""
 
 
-_NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
-
-
 def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
-    """Return the spans of each Doc that reach the lowest score: (start, end, column), shape (n, 3), and scores."""
+    """Run the span categorizer; return for each Doc ((start, end, column) of the spans that reach `lowest`, their scores)."""
     indices, scores = pipe.predict(list(docs))
     if not len(indices.dataXd):  # no text is long enough for a suggestion: arrays have other shapes
         return [_NO_SPANS] * len(docs)
@@ -305,7 +305,7 @@ def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tupl
 
 
 def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: Floats) -> tuple[Marginals, Spans]:
-    """Read the spans of a group with known labels, and candidates. candidates (Ints): (start, end, column), shape (n, 3)."""
+    """Return token scores and spans of a Doc: `doc.spans[key]` with known labels, and candidates (`_find_candidates`)."""
     group: Any = doc.spans.get(key, ())
     raw = span_scores(group) if len(group) else None
     span_rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
@@ -318,7 +318,7 @@ def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, sc
 def with_candidates(
     table: Ints, span_scores: Floats, candidates: Ints, scores: Floats, n_tokens: int, n_labels: int
 ) -> tuple[Marginals, Spans]:
-    """Return token scores and spans as `read_spans` does: the spans on a Doc, then the candidates that are not on it."""
+    """Append candidates that are not on the Doc to the spans on it (table, span_scores); return `read_spans` of all."""
     on_doc = set(map(tuple, table.tolist()))
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
     all_spans = np.concatenate([table, candidates[is_new]])

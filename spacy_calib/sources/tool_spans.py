@@ -1,4 +1,4 @@
-"""Conversion of the spans that a tool found, by character offsets, to a span group of a Doc, with their scores."""
+"""Conversion of the spans that a tool found, given by character offsets, to a span group of a Doc, with their scores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..errors import brief, calib_error
+from ..types import SINGLE_PRECISION
 
 # Keys that tools use for a span's first character, the end of its last, its label and its score.
 _KEYS = {
@@ -19,8 +20,6 @@ _KEYS = {
 }
 # How a span that does not begin and end at token boundaries is aligned, as in `Doc.char_span`.
 ALIGNMENT_MODES = ("expand", "contract", "strict")
-# Tolerance for probabilities that were computed in single precision.
-SINGLE_PRECISION = 1e-6
 
 
 def spans_from(
@@ -44,7 +43,7 @@ def spans_from(
     misaligned (str): "expand" extends a span that does not begin and end at token boundaries, "contract" shrinks it, "strict"
         leaves it out.
     ents (bool): Whether to set `doc.ents`; of overlapping spans the one with the higher score counts, then the longer one.
-    beside (Sequence[str]): Keys of further scores.
+    beside (Sequence[str]): Keys of further scores of each span.
     RETURNS (SpanGroup): `doc.spans[key]`.
     RAISES C001: another value of misaligned. C640: an item without offsets, label or score.
 
@@ -81,7 +80,7 @@ def spans_from(
 
 
 def _drop_overlaps(spans: Sequence[Span]) -> list[Span]:
-    """Keep the first of spans that overlap."""
+    """Return the spans that overlap no earlier one of those returned."""
     tokens: set[int] = set()
     result = []
     for span in spans:
@@ -92,7 +91,7 @@ def _drop_overlaps(spans: Sequence[Span]) -> list[Span]:
 
 
 def _rank(scores: Sequence[Any]) -> float:
-    """Return the first score, 0 for None."""
+    """Return the number by which spans are compared: the first of their scores, 0 for None."""
     return 0.0 if scores[0] is None else float(scores[0])
 
 

@@ -1,4 +1,4 @@
-"""The base class of the sources of parsers and recognizers: spaCy's, and ours, which remember probabilities."""
+"""The base class of sources of parsers and recognizers: of spaCy's, and of ours, which remember probabilities."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from spacy.tokens import Doc
 
 from .source import ComponentSource, overwriting_pipe, reasons_not_to_run
 
-# What to do where a second pass cannot tell the entities of a component from those of another.
+# What users can do if a second pass cannot separate the entities of a component from those of another.
 NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder (without --second-pass)"
+# Token attributes that embedding layers may read in addition to the word; NORM may differ from the lexeme's ("n't": "not").
+_INPUT_ATTRS: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 class ParsedDocs(list):
-    """The parser states that `predict` returns to spaCy. readings (Sequence): The probabilities of each Doc."""
+    """The list of parser states that `predict` returns to spaCy. readings (Sequence): The probabilities of each Doc."""
 
     def __init__(self, states: Sequence[Any], readings: Sequence[Any]):
         super().__init__(states)
@@ -27,31 +29,28 @@ class ParsedDocs(list):
 
 
 class KeptReadings:
-    """The probabilities that components computed for Docs, in memory as long as the Doc lives; nothing is saved with it."""
+    """A store of the probabilities ("readings") that components computed for Docs. It keeps each as long as the Doc lives."""
 
     def __init__(self) -> None:
         self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
 
     def keep(self, doc: Doc, component: str, reading: Any) -> None:
+        """Store what a component computed for a Doc, with the Doc's words."""
         self._by_doc[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
 
     def __call__(self, doc: Doc, component: str) -> Any:
-        """Return the probabilities kept for a Doc; None if this component did not run on it, or it was re-tokenized since."""
+        """Return the reading of a Doc; None if this component did not run on the Doc last, or the Doc has other words now."""
         name, reading, words = self._by_doc.get(doc, ("", None, None))
         return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
 
     def missing(self, pipe: Any, component: str, docs: Sequence[Doc]) -> list[str]:
-        """Return for each Doc why it has no reading, "" if it has one. component (str): Its name in the settings."""
+        """Return for each Doc in words why it has no reading, "" if it has one. component (str): Its name in the settings."""
         why = f"'{component}' did not run on the Doc in this process, or tokens were merged or split since"
         return ["" if not len(doc) or self(doc, pipe.name) is not None else why for doc in docs]
 
 
-# Token attributes that embedding layers may read in addition to the word; NORM may differ from the lexeme's ("n't": "not").
-_INPUT_ATTRS: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
-
-
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
-    """Copy the words and the input of models, without entities and heads. keep_arcs: Copy sentence starts and arc labels."""
+    """Copy what models read of a Doc, but no entities and heads. keep_arcs: Copy sentence starts and arc labels, too."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(
@@ -66,7 +65,7 @@ def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
 
 
 class TransitionSource(ComponentSource):
-    """A source of transition-based components: remembered readings of our own ones, else a second pass over copies of the Docs.
+    """Base class: reads parsers and recognizers, ours from remembered readings, others by a second pass over copies of Docs.
 
     remembering_class (type): The component class that remembers readings. memory (KeptReadings): These readings.
     output_name (str), output_attributes (frozenset[str]): What the component sets, in messages and in spaCy's metadata.
@@ -86,7 +85,7 @@ class TransitionSource(ComponentSource):
         return self._describe_earlier_setter(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
 
     def _describe_earlier_setter(self, nlp: Language, pipe: Any) -> str:
-        """Return in words which earlier pipe sets annotations that a second pass could not separate from its own, or ""."""
+        """Return in words which earlier pipe sets labels that a second pass could not separate from its own, "" if none."""
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:
                 break
@@ -100,7 +99,7 @@ class TransitionSource(ComponentSource):
         return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else reasons_not_to_run(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """Return the reading of each Doc, remembered or from a second pass. RAISES as `read_again`."""
+        """Return the reading of each Doc, remembered or from a second pass. RAISES: As `read_again`."""
         return [self.memory(doc, pipe.name) for doc in docs] if self.has_memory(pipe) else self.read_again(pipe, docs)
 
     @abstractmethod

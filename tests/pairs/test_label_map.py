@@ -35,10 +35,10 @@ def test_labels_are_mapped_and_merged():
     labels = ["O", "PERSON", "DATE", "LOC", "GPE", "X"]
     mapped = [map_label(table, label, "O") for label in labels]
     assert mapped == ["O", "PER", "O", "LOC", "LOC", "O"]
-    names, columns = merge_labels(labels, mapped)
+    names, columns = merge_labels(mapped)
     assert (names, columns.tolist()) == (("O", "PER", "LOC"), [0, 1, 0, 2, 2, 0])
     assert map_label({"NN": ""}, "NN") == ""
-    assert merge_labels(["NN", "VB"], ["", "VB"])[1].tolist() == [-1, 0]
+    assert merge_labels(["", "VB"])[1].tolist() == [-1, 0]
     prefixed = [map_label(table, label, "O", has_prefix=True) for label in ("B-PERSON", "U-DATE", "O", "L-ORG")]
     assert prefixed == ["B-PER", "O", "O", "L-ORG"]
 

@@ -1,4 +1,4 @@
-"""The part of speech of each token, from the probabilities of finer labels."""
+"""The source of P(part of speech) of each token, from the probabilities of a morphologizer's finer labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...types import Ints
 
 
 class PosSource(SoftmaxSource):
-    """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. Used only by name."""
+    """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. Configs must name it."""
 
     def claims(self, pipe: Any) -> bool:
         return False
@@ -30,6 +30,6 @@ class PosSource(SoftmaxSource):
         return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
-        """Return (the parts of speech, the index among them of each label of the morphologizer)."""
+        """Return (the parts of speech, for each label of the morphologizer the index of its part of speech)."""
         parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
-        return merge_labels(pipe.labels, parts)
+        return merge_labels(parts)

@@ -1,1 +1,1 @@
-"""Entity recognition by transitions: decoding that keeps the probability of what it decides."""
+"""Entity recognition with spaCy's transition-based models, decoded so that the probability of each decision is kept."""

@@ -1,4 +1,4 @@
-"""The transitions of an entity recognizer as arrays, and which of them are valid at a token: spaCy's rules (BiluoPushDown).
+"""The transitions of an entity recognizer as arrays, and spaCy's rules (BiluoPushDown) on which are valid at a token.
 
 Validity depends on the entity that is open before the token, and on the Doc before decoding: preset entities and blocked
 tokens, sentence starts, white space, and the end of the Doc.
@@ -17,14 +17,18 @@ from spacy.tokens import Doc
 
 from ...types import Ints
 
+Bools = NDArray[np.bool_]
+# Values of ENT_IOB
+_IN, _BEGIN = 1, 3
+
 
 @dataclass(frozen=True, eq=False)
 class EntityActions:
-    """The transition of each class of the model.
+    """The number of the model's output class for each transition of a recognizer.
 
     types (tuple[str, ...]): Entity types in order of addition. hashes (NDArray[uint64]): Their hashes. n_classes (int): Number
     of classes of the model. begin_classes, in_classes, last_classes, unit_classes (Ints): Class of B-, I-, L- and U- of each
-    type. out_class, blocked_class (int): Class of O, and of U- without a type; -1 for none.
+    type. out_class, blocked_class (int): Class of O, and of U- without a type; -1 if there is none.
     """
 
     types: tuple[str, ...]
@@ -39,7 +43,7 @@ class EntityActions:
 
 
 def read_actions(moves: Any) -> EntityActions:
-    """Read the transitions of `EntityRecognizer.moves`. moves (BiluoPushDown): May have no classes yet."""
+    """Read the transitions of a recognizer. moves (BiluoPushDown): `EntityRecognizer.moves`, which may have no classes yet."""
     class_of: dict[str, dict[str, int]] = {prefix: {} for prefix in "BILU"}
     out_class = blocked_class = -1
     for number in range(moves.n_moves):
@@ -56,18 +60,13 @@ def read_actions(moves: Any) -> EntityActions:
     )
 
 
-Bools = NDArray[np.bool_]
-
-# Values of ENT_IOB
-_MISSING, _IN, _OUT, _BEGIN = 0, 1, 2, 3
-
-
 @dataclass(frozen=True, eq=False)
 class RuleInput:
-    """The token attributes that the rules of valid transitions read, before decoding; arrays of shape (n_tokens,).
+    """The attributes of tokens, before decoding, that decide which transitions are valid; arrays of shape (n_tokens,).
 
-    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE. next_iob (Ints): ENT_IOB of the next token, 0 at the end of
-    a Doc. next_starts (Bools): The next token starts a sentence. space, last (Bools): White space, last token of its Doc.
+    iob (Ints), kind (NDArray[uint64]): ENT_IOB and ENT_TYPE of the token, preset by an earlier pipe. next_iob (Ints): ENT_IOB
+    of the next token, 0 at the end of a Doc. next_starts (Bools): Whether the next token starts a sentence. space, last
+    (Bools): Whether the token is white space, and the last of its Doc.
     """
 
     iob: Ints
@@ -79,7 +78,7 @@ class RuleInput:
 
 
 def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleInput:
-    """Read the input of the rules from non-empty Docs. ignore_entities (bool): Read the Docs as if they had no entities."""
+    """Read the rules' input from non-empty Docs, one after the other. ignore_entities: As if the Docs had no entities."""
     parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
     columns = np.concatenate([part.reshape(-1, 4) for part in parts])
     if ignore_entities:
@@ -100,13 +99,13 @@ def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleI
 
 
 def opening_columns(actions: EntityActions) -> Ints:
-    """Return the classes that a token outside of entities can get: B- and U- of each type, O, and U- without a type if any."""
+    """Return the classes that a token outside of entities can get: B- of each type, U- of each, O, U- without type if any."""
     extra_class = [actions.blocked_class] if actions.blocked_class >= 0 else []
     return np.concatenate([actions.begin_classes, actions.unit_classes, [actions.out_class], extra_class]).astype(np.intp)
 
 
 def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
-    """Return which transitions are valid if no entity is open: shape (n_tokens, classes of `opening_columns`)."""
+    """Return for each token which classes of `opening_columns` are valid if no entity is open: (n_tokens, n_columns)."""
     begins = rules.iob == _BEGIN
     is_inside = rules.iob == _IN
     free = ~begins & ~rules.space
@@ -117,7 +116,7 @@ def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
     valid[:, :n_types] = can_begin[:, None]
     valid[:, n_types : 2 * n_types] = can_unit[:, None]
     valid[:, 2 * n_types] = ~begins & ~is_inside
-    if begins.any():
+    if begins.any():  # at the start of a preset entity only its own transition is valid
         preset = np.flatnonzero(begins)
         same_type = rules.kind[preset, None] == actions.hashes
         goes_on = (rules.next_iob[preset] == _IN)[:, None]
@@ -129,7 +128,7 @@ def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
 
 
 def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: EntityActions) -> tuple[Bools, Bools]:
-    """Return whether an entity that is open may continue (I-), and end (L-), at tokens. types (Ints): Index of its type."""
+    """Return (whether I- is valid, whether L- is) for n tokens in open entities. rows: Tokens. types: Index of each type."""
     iob, next_iob = rules.iob[rows], rules.next_iob[rows]
     same_type = rules.kind[rows] == actions.hashes[types]
     is_inside = iob == _IN

@@ -1,7 +1,7 @@
-"""Greedy decoding of a whole batch at once, with the probability of every decision.
+"""Greedy decoding of a recognizer for a whole batch at once, with the probability of every decision.
 
 A recognizer of spaCy reads from left to right and takes one transition at each token: B- begins an entity, I- continues it, L-
-ends it, U- is an entity of one token, O is none.
+ends it, U- is an entity of one token, O is a token outside of entities.
 
 The features of a state are the current token and the first tokens of the open entity. So the scores of a token outside of
 entities do not depend on earlier decisions, and those inside depend only on the first token of the entity. All tokens are
@@ -41,10 +41,10 @@ _CELLS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class FoundEntities:
-    """Entities of a batch, in order of their tokens.
+    """n entities of a batch of Docs, in order of their tokens; arrays of shape (n,).
 
     starts, ends (Ints): First token of each, and the one after the last. types (Ints): Index of its type.
-    path (Floats): Product of the probabilities of its decisions.
+    path (Floats): Product of the probabilities of the decisions that made the entity.
     """
 
     starts: Ints
@@ -59,6 +59,7 @@ class FoundEntities:
         return FoundEntities(self.starts[keep], self.ends[keep], self.types[keep], self.path[keep])
 
     def triples(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (start, end, index of the type) of each entity."""
         return zip(self.starts.tolist(), self.ends.tolist(), self.types.tolist(), strict=True)
 
 
@@ -66,10 +67,10 @@ class FoundEntities:
 class GreedyDecoding:
     """The entities and probabilities of greedy decoding, for the tokens of a batch of Docs.
 
-    openings (Floats): Probability of each transition if no entity is open, (n_tokens, 2 * n_types + 1): B- of each
-    type, U- of each type, O.
+    openings (Floats): Probability of each transition if no entity is open: B- of each type, U- of each type, O; shape
+    (n_tokens, 2 * n_types + 1).
     opener (Ints): First token of the entity that contains the token, else the token itself.
-    closing (Floats): Probability of L- against I- at the tokens of an entity after its first; NaN elsewhere.
+    closing (Floats): Probability that the entity ends (L-, not I-) at each of its tokens but the first; NaN elsewhere.
     """
 
     actions: EntityActions
@@ -80,7 +81,7 @@ class GreedyDecoding:
 
 
 def score_outside(scorer: StepScorer, rows: Ints) -> NDArray[np.float32]:
-    """Return the scores of all classes at tokens outside of entities; -inf for classes not seen in training.
+    """Return the scores of all classes at tokens as if they were outside of entities; -inf for classes not seen in training.
 
     rows (Ints): The tokens, shape (n,). RETURNS (NDArray[float32]): Shape (n, n_classes).
     """
@@ -90,9 +91,9 @@ def score_outside(scorer: StepScorer, rows: Ints) -> NDArray[np.float32]:
 
 
 def score_inside(scorer: StepScorer, rows: Ints, starts: Ints) -> NDArray[np.float32]:
-    """Return the scores of all classes at tokens of open entities, shape (n, n_classes).
+    """Return the scores of all classes at tokens inside of open entities, shape (n, n_classes).
 
-    rows, starts (Ints): The tokens, and the first token of the entity of each, shape (n,).
+    rows, starts (Ints): The tokens, and the first token of the entity that is open at each, shape (n,).
     """
     # As spaCy's `StateC.set_context_tokens`. 3 features: the token, the first token of the entity, the previous token.
     # 6: the token, and the first five tokens of the entity before it; -1 if there are fewer.
@@ -122,8 +123,8 @@ def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) 
 def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
     """Score what each of n tokens can open, as if no entity were open before it.
 
-    RETURNS (tuple): (probability of B- and U- of each type, then of O, shape (n, 2 * n_types + 1); column of spaCy's choice
-    among `opening_columns`, shape (n,); whether no transition is valid, so that the choice is O, shape (n,)).
+    RETURNS (tuple): (`GreedyDecoding.openings`; spaCy's choice as an index in `opening_columns`, shape (n,); whether no
+    transition is valid, in which case the choice is O, shape (n,)).
     """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
@@ -143,7 +144,7 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
 
 
 def _mask(raw: NDArray[Any], valid: Bools) -> Floats:
-    """Return scores in float64: -inf if not valid; equal in rows where only classes not seen in training are valid."""
+    """Return scores in float64, -inf where not valid. If no valid class of a row was seen in training, valid ones get 0."""
     scores = np.where(valid, raw, -np.inf).astype(np.float64, copy=False)
     unseen_rows = np.flatnonzero(np.isneginf(scores.max(axis=1)))
     if len(unseen_rows):
@@ -163,9 +164,10 @@ def _softmax(scores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _EntityHypotheses:
-    """The entity that each token would open if it were outside, as in FoundEntities, and the later tokens of these entities.
+    """The entities that tokens would open if they were outside of other entities: fields as in FoundEntities.
 
-    of_entity (Ints), tokens (Ints): Index of the entity and of each later token. closing (Floats): P of L- against I- there.
+    tokens, of_entity (Ints): All tokens of these entities but the first ones, and the index of the entity of each. closing
+    (Floats): Probability that the entity ends at each of these tokens.
     """
 
     starts: Ints
@@ -180,7 +182,7 @@ class _EntityHypotheses:
 def _extend_entities(
     scorer: StepScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
 ) -> _EntityHypotheses:
-    """Extend every entity that a token could open, one token per round. openings, choice: From `_score_openings`."""
+    """Find the end of every entity that a token would open, one token per round. openings, choice: From `_score_openings`."""
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
     types = choice[starts] % max(1, n_types)
@@ -194,7 +196,7 @@ def _extend_entities(
         scores = score_inside(scorer, rows, starts[open_entities])
         open_types = types[open_entities]
         numbers = np.arange(len(rows))
-        raw = np.stack(
+        raw = np.stack(  # columns: I- (continue), L- (end)
             [scores[numbers, actions.in_classes[open_types]], scores[numbers, actions.last_classes[open_types]]], axis=1
         )
         valid = np.stack(valid_inside(rules, rows, open_types, actions), axis=1)
@@ -218,12 +220,11 @@ def _extend_entities(
 def _keep_reached(
     hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: Bools, bounds: Ints
 ) -> GreedyDecoding:
-    """Keep the entities that decoding from left to right reaches; as in spaCy, a Doc ends where no transition is valid.
+    """Keep the entities that begin outside of earlier ones, from left to right; as in spaCy, decoding stops at dead ends.
 
-    openings, stuck: From `_score_openings`. bounds (Ints): First token of each Doc, and the end of the last, shape (n_docs +
-    1,).
+    openings, stuck: From `_score_openings`. bounds (Ints): First token of each Doc, then the number of all tokens.
     """
-    dead_ends = np.flatnonzero(stuck)
+    dead_ends = np.flatnonzero(stuck)  # tokens without a valid transition; an end of -1 means that decoding stops
     starts = np.concatenate([hypotheses.starts, dead_ends])
     ends = np.concatenate([hypotheses.ends, np.full(len(dead_ends), -1)])
     order = np.argsort(starts, kind="stable")

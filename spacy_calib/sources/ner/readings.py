@@ -23,14 +23,14 @@ _EntityKey = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """The entities of a Doc before recognition. columns: ENT_IOB, ENT_TYPE. tokens: Whether each is in one or blocked."""
+    """The entities that a Doc has before recognition. columns: ENT_IOB, ENT_TYPE. tokens: Which are in one, or blocked."""
 
     columns: NDArray[np.uint64]
     tokens: Bools
 
     @classmethod
     def from_doc(cls, doc: Doc, ignore_entities: bool = False) -> Preset:
-        """Read a Doc. ignore_entities (bool): Read it as if it had none."""
+        """Read the preset entities of a Doc. ignore_entities (bool): Read it as if it had none."""
         columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64).reshape(-1, 2)
         if ignore_entities:
             columns[:] = 0
@@ -38,18 +38,18 @@ class Preset:
 
 
 def type_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the columns of `type_marginals`."""
+    """Return the labels of the columns of `EntityReading.type_marginals`: "O" and the entity types."""
     return ("O", *types)
 
 
 def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the columns of `biluo_marginals`, four tags of each type, so that new types come last."""
+    """Return the labels of the columns of `EntityReading.biluo_marginals`: "O", then B-, I-, L- and U- of each type."""
     return ("O", *(f"{prefix}-{label}" for label in types for prefix in PREFIXES))
 
 
 @dataclass(frozen=True, eq=False)
 class EntityReading(ABC):
-    """The prediction for one Doc: entity types, entities with the probabilities of the decoder, and the preset entities."""
+    """A recognizer's prediction for one Doc: its entity types, the entities with their probabilities, the preset entities."""
 
     types: tuple[str, ...]
     entities: FoundEntities
@@ -61,7 +61,7 @@ class EntityReading(ABC):
 
     @property
     def candidates(self) -> FoundEntities:
-        """Entities that the decoder considered and rejected: none here, only beam search has some."""
+        """The entities that the decoder considered and rejected: none, except after a beam search."""
         empty = np.zeros(0, dtype=np.intp)
         return FoundEntities(empty, empty, empty, np.zeros(0))
 
@@ -81,7 +81,7 @@ class EntityReading(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GreedyReading(EntityReading):
-    """The prediction of greedy decoding; all tokens of an entity have the probabilities of its first token.
+    """The prediction of greedy decoding; the type probabilities of all tokens of an entity are those of its first token.
 
     openings, opener, closing: As in GreedyDecoding, for the tokens of the Doc.
     """
@@ -100,8 +100,9 @@ class GreedyReading(EntityReading):
 
     def biluo_marginals(self) -> Floats:
         n_types = len(self.types)
+        # Columns: 0 is O; 1 + 4 * k to 4 + 4 * k are B-, I-, L- and U- of type k.
         marginals = np.zeros((self.n_tokens, 1 + 4 * n_types))
-        out_tokens = np.flatnonzero(np.isnan(self.closing))
+        out_tokens = np.flatnonzero(np.isnan(self.closing))  # with the first tokens of entities
         marginals[out_tokens, 0] = self.openings[out_tokens, 2 * n_types]
         marginals[out_tokens, 1::4] = self.openings[out_tokens, :n_types]
         marginals[out_tokens, 4::4] = self.openings[out_tokens, n_types : 2 * n_types]
@@ -116,7 +117,7 @@ class GreedyReading(EntityReading):
 
 
 def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
-    """Split the decoding of a batch into a reading of each Doc."""
+    """Split the decoding of a batch of Docs into one reading per Doc."""
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities
@@ -145,7 +146,7 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """The prediction of a beam search. all_entities: With probabilities summed over parses. is_chosen: In the final parse."""
+    """The prediction of a beam search. all_entities: `path` is summed over parses. is_chosen: Which are in the final parse."""
 
     all_entities: FoundEntities
     is_chosen: Bools
@@ -180,7 +181,7 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return a reading for each beam of `beam_parse`. final_entities: Of each Doc; None takes those of the best parse."""
+    """Return a reading for each beam of `beam_parse`. final_entities: For each beam; None takes those of its best parse."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):
@@ -200,7 +201,7 @@ def read_beams(
 
 
 def _entity_probabilities(parses: list[Any], column: dict[str, int]) -> dict[_EntityKey, float]:
-    """Return (start, end, type) -> share of the beam's probability in parses with the entity."""
+    """Return (start, end, column of the type) -> probability share of the beam's parses that have this entity."""
     total = sum(mass for mass, _ in parses)
     masses: defaultdict[_EntityKey, float] = defaultdict(float)
     for mass, entities in parses:

@@ -1,4 +1,4 @@
-"""The recognizers `calib_ner` and `calib_beam_ner`, spaCy's with a memory of probabilities, and their source."""
+"""The recognizers `calib_ner` and `calib_beam_ner`, which are spaCy's and remember probabilities, and their source."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from .decoding import decode
 from .readings import EntityReading, Preset, biluo_labels, read_beams, split_decoding, type_labels
 
 kept_readings = KeptReadings()
+# Granularity of token labels -> name of their annotation.
+GRANULARITIES = {"type": "ner", "biluo": "biluo"}
 
 
 class CalibEntityRecognizer(EntityRecognizer):
-    """spaCy's EntityRecognizer with the same weights and entities, which remembers the probabilities.
+    """An EntityRecognizer with spaCy's weights and entities that remembers the probabilities of its decisions.
 
     Greedy decoding scores whole batches (`sources.ner.decoding`); with a beam_width above 1, spaCy's beam search runs.
     """
@@ -50,7 +52,7 @@ class CalibEntityRecognizer(EntityRecognizer):
         return ParsedDocs(states, readings)
 
     def _search(self, docs: Sequence[Doc]) -> Any:
-        """Return spaCy's beams. RAISES C024: NaN scores, for which spaCy raises a bare AssertionError."""
+        """Return the beams of spaCy's beam search. RAISES C024: NaN scores, for which spaCy raises a bare AssertionError."""
         with contextlib.suppress(AssertionError):
             return super().predict(docs)
         decode_docs(self, docs)  # its error names the document
@@ -64,7 +66,7 @@ class CalibEntityRecognizer(EntityRecognizer):
 
 
 def _replay(state: Any, reading: EntityReading) -> None:
-    """Apply the transitions of a reading's entities to a state of spaCy's parser."""
+    """Bring a new state of spaCy's parser to its end, with the entities of a reading."""
     position = 0
     for start, end, label in reading.entity_hashes():
         for _ in range(start - position):
@@ -84,12 +86,12 @@ def _replay(state: Any, reading: EntityReading) -> None:
 
 
 def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRecognizer:
-    """Create the component. settings: As for spaCy's EntityRecognizer."""
+    """Create a component `calib_ner` or `calib_beam_ner`. settings: As for spaCy's EntityRecognizer."""
     return CalibEntityRecognizer(nlp.vocab, name=name, **settings)
 
 
 def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
-    """Decode non-empty Docs as a batch.
+    """Return the prediction of greedy decoding for each of some non-empty Docs.
 
     ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
     """
@@ -99,7 +101,7 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
 def search_beam(
     recognizer: Any, docs: Sequence[Doc], greedy_readings: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Replace the probabilities of greedy readings by those of spaCy's beam search. width, density: As in `beam_parse`."""
+    """Return readings with the entities of greedy readings and the probabilities of a beam search (spaCy's `beam_parse`)."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):
@@ -112,11 +114,8 @@ def search_beam(
     return readings
 
 
-GRANULARITIES = {"type": "ner", "biluo": "biluo"}
-
-
 class NerSource(TransitionSource):
-    """Probabilities of the tokens and entities of a recognizer.
+    """Source of the probabilities of a recognizer's tokens and entities.
 
     component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`.
     granularity (str): "type" for P(entity type or O), "biluo" for P(BILUO tag).
@@ -172,15 +171,16 @@ class NerSource(TransitionSource):
         return DenseScores(np.concatenate(marginals), stack_spans(spans, [len(doc) for doc in docs]))
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
+        """Return the reading of each Doc, with the probabilities of a beam search if the setting asks for it."""
         readings = super().readings(pipe, docs)
         return search_beam(pipe, docs, readings, self.beam_width, self.beam_density) if self.beam_width > 1 else readings
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
-        """Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind."""
+        """Decode the Docs as if they had no entities. RAISES C024: NaN scores. C033: states of another kind."""
         return decode_docs(pipe, docs, ignore_entities=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
-        """Return probabilities with a column for each current label of the recognizer, and NaN for preset tokens."""
+        """Return label probabilities of a Doc's tokens: a column for each current label, and NaN for preset tokens."""
         marginals = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
         n_new_columns = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)
         if n_new_columns:
@@ -189,7 +189,7 @@ class NerSource(TransitionSource):
         return marginals
 
     def _spans(self, reading: EntityReading, marginals: Floats) -> Spans:
-        """Return the entities, followed by the candidates, without those that have preset tokens."""
+        """Return the entities of a Doc, then its candidates, without those with preset tokens. marginals: Of its tokens."""
         entity_sets = [(reading.entities, True), (reading.candidates, False)]
         starts = np.concatenate([entities.starts for entities, _ in entity_sets])
         ends = np.concatenate([entities.ends for entities, _ in entity_sets])
@@ -198,7 +198,7 @@ class NerSource(TransitionSource):
         chosen_mask = np.concatenate([np.full(len(entities), is_chosen) for entities, is_chosen in entity_sets])
         lengths = ends - starts
         firsts = np.cumsum(lengths) - lengths
-        offsets = np.arange(lengths.sum()) - np.repeat(firsts, lengths)
+        offsets = np.arange(lengths.sum()) - np.repeat(firsts, lengths)  # position of each token in its entity
         rows, kinds = np.repeat(starts, lengths) + offsets, np.repeat(types, lengths)
         if self.granularity == "type":
             columns = 1 + kinds

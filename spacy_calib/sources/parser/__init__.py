@@ -1,1 +1,1 @@
-"""Dependency parsing by transitions: decoding that keeps the probability of every arc. Sees Docs and spaCy's parser model."""
+"""Dependency parsing with spaCy's transition-based models, decoded so that the probability of each arc is kept."""

@@ -1,9 +1,9 @@
-"""Greedy decoding of a batch of Docs, with the probability of every decision.
+"""Greedy decoding of a parser for a batch of Docs, with the probability of every decision.
 
 A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- makes the next word (B0) the head of the top
-of the stack (S0), R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies the
-transitions to its states, which therefore end as those of its `greedy_parse`. The valid transitions are computed from S0, B0
-and the earlier transitions, for a whole batch at once.
+of the stack (S0), R- makes S0 the head of B0, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies
+the transitions to its states, which therefore end as those of its `greedy_parse`. Which transitions are valid is computed here
+from S0, B0 and the earlier transitions, for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ from spacy.tokens import Doc
 from ...types import Floats, Ints
 from ..heads import step_scorer
 
+Bools = NDArray[np.bool_]
+# Numbers of state features of spaCy's architectures: without and with `extra_state_tokens`.
+STATE_WIDTHS = (8, 13)
+# Maximum number of scores in memory before probabilities are summed.
+_CELLS = 1 << 21
+# Minimum of probabilities before their logarithm is taken.
+_TINY = 1e-9
 # What a transition does, as spaCy names it (arc_eager): S, D, L, R and B.
 N_MOVES = 5
 SHIFT, REDUCE, LEFT, RIGHT, BREAK = range(N_MOVES)
@@ -33,19 +40,19 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class ParserActions:
-    """The transitions of the model's classes. moves (Ints), labels (tuple[str, ...]): Of each class; "" for no label."""
+    """The transition of each output class of the model. moves (Ints): SHIFT to BREAK. labels: Label of its arc, "" for none."""
 
     moves: Ints
     labels: tuple[str, ...]
 
     @cached_property
     def firsts(self) -> Ints:
-        """First class of each run of classes with the same move; spaCy appends labels that are added later."""
+        """First class of each run of classes with one move. A move may have several: spaCy appends labels added later."""
         return np.flatnonzero(np.append(True, self.moves[1:] != self.moves[:-1]))
 
     @cached_property
     def subtokens(self) -> NDArray[np.bool_]:
-        """Whether each class joins neighbouring tokens."""
+        """Whether each class is an arc that joins neighbouring tokens into one (SUBTOKEN)."""
         return np.array([label == SUBTOKEN for label in self.labels], dtype=bool)
 
     @cached_property
@@ -54,7 +61,7 @@ class ParserActions:
 
     @cached_property
     def masks(self) -> NDArray[np.float32]:
-        """Summands of scores for each set of valid moves (one bit per move): 0 if valid, else -inf; shape (32, n_classes)."""
+        """Row for each set of valid moves (one bit per move): 0 for classes with these moves, else -inf; (32, n_classes)."""
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
         return np.where(is_valid, np.float32(0.0), np.float32(-np.inf))
 
@@ -68,35 +75,26 @@ class ParserActions:
 
 
 def read_actions(moves: Any) -> ParserActions:
-    """Return the transitions of the classes of `DependencyParser.moves`, an ArcEager."""
+    """Read the transitions of a parser. moves (ArcEager): `DependencyParser.moves`."""
     names = [moves.get_class_name(number).partition("-") for number in range(moves.n_moves)]
     return ParserActions(np.array([_MOVES[name] for name, _, _ in names], dtype=np.intp), tuple(label for _, _, label in names))
 
 
 def arc_labels(actions: ParserActions) -> tuple[str, ...]:
-    """Return the labels that a token may get, in the parser's order, without decorations."""
+    """Return the distinct arc labels that a token may get, in the parser's order, without the part from DECORATION on."""
     arc_classes = np.flatnonzero(np.isin(actions.moves, (LEFT, RIGHT, BREAK)))
     plain = [actions.labels[number].partition(DECORATION)[0] for number in arc_classes.tolist()]
     return tuple(dict.fromkeys(label for label in plain if label))
-
-
-Bools = NDArray[np.bool_]
-
-# Numbers of state features of spaCy's architectures: without and with `extra_state_tokens`.
-STATE_WIDTHS = (8, 13)
-# Maximum number of scores in memory before probabilities are summed.
-_CELLS = 1 << 21
-# Minimum of probabilities before their logarithm is taken.
-_TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
-    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The
-    same, summed over labels. no_other_head (Floats): Probability that no other decision gives it another head. path, minimum
-    (Floats): Product and minimum of the probabilities of all decisions with it as S0 or B0.
+    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats):
+    Probability of such transitions with any label. no_other_head (Floats): Probability that no other decision gives the token
+    another head. path, minimum (Floats): Product and minimum of the move probabilities of all decisions with the token as S0 or
+    B0.
     """
 
     arc: Floats
@@ -106,23 +104,23 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """Return the probability of each token's head ("head"), or head and label ("arc"); for a root that it has no head."""
+        """Return P(the token's head is right), or P(head and label are right) for the event "arc"; for a root P(no head)."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
-        """Return the probabilities of the tokens from first to end."""
+        """Return a copy of the probabilities of the tokens from first to before end."""
         return ArcProbabilities(*(column[first:end].copy() for column in vars(self).values()))
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return final states and arc probabilities of non-empty Docs. RAISES C024: NaN scores. C271: other states."""
+    """Return the final state and the arc probabilities of each of some non-empty Docs. RAISES C024, C271: As `decode`."""
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
-    """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES: As `predict_arcs`."""
+    """Parse non-empty Docs; return final states and the probabilities of all tokens. RAISES C024: NaN. C271: other states."""
     with step_scorer(parser, docs, STATE_WIDTHS, "C271") as scorer:
         states = parser.moves.init_batch(docs)
         trace = _DecodingTrace.from_docs(docs, actions)
@@ -136,17 +134,17 @@ def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[li
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
-    """Return B0, B1, S0 and S1 of each state, -1 for none: shape (4, n_states). ids: State features."""
+    """Return the tokens B0, B1, S0 and S1 of each state, -1 for none, shape (4, n_states). ids: The states' features."""
     return np.ascontiguousarray(ids[:, :4].T, dtype=np.intp)
 
 
 @dataclass(eq=False)
 class ParserStates:
-    """The part of the states of a batch that decides which transitions are valid.
+    """The part of the parser states of a batch that decides which transitions are valid.
 
-    Arrays have an element for each token of the batch, and a last one for "no token" (-1). starts, never_starts (Bools): Tokens
-    that start a sentence, and tokens that must not. unshiftable (Bools): Put back from the stack, so not shifted again. heads
-    (Ints): -1 for none.
+    Arrays have an element for each token of the batch, and a last one for "no token" (-1). starts, never_starts (Bools):
+    Whether a token starts a sentence, and whether it must not. unshiftable (Bools): Whether it was put back from the stack, and
+    so must not be shifted again. heads (Ints): Its head, -1 for none.
     """
 
     actions: ParserActions
@@ -179,7 +177,7 @@ class ParserStates:
         return result
 
     def apply(self, tokens: Ints, moves: Ints) -> None:
-        """Update the states by the move of each. tokens (Ints): B0, B1, S0 and S1 of each state, shape (4, n_states)."""
+        """Update the arrays after a move of each of n states. tokens (Ints): B0, B1, S0 and S1 of each, shape (4, n)."""
         b0, b1, s0, s1 = tokens
         is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
         is_put_back &= self.heads[s0] < 0
@@ -191,7 +189,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch, and sums over past decisions. steps, n_cells: Decisions not yet added, and their size."""
+    """The states of a batch, and the ArcProbabilities of their decisions so far. steps, n_cells: Decisions not yet added."""
 
     states: ParserStates
     arc: Floats
@@ -209,7 +207,7 @@ class _DecodingTrace:
         return cls(states, ones, ones.copy(), zeros, zeros.copy(), ones.copy())
 
     def add_step(self, tokens: Ints, scores: NDArray[np.float32]) -> None:
-        """Record the valid transition with the highest score for each state, and apply it."""
+        """Find the valid transition with the highest score of each state, record it, and update the states."""
         masked_scores = self.states.mask(tokens, scores)
         transitions = masked_scores.argmax(axis=1)  # the first of equal scores, as in spaCy
         self.states.apply(tokens, self.states.actions.moves[transitions])
@@ -219,7 +217,7 @@ class _DecodingTrace:
             self._sum_up()
 
     def _sum_up(self) -> None:
-        """Add the recorded decisions to the arrays of the tokens."""
+        """Multiply the recorded decisions into the probabilities of their tokens, and forget the decisions."""
         if not self.steps:
             return
         tokens, scores, transitions = (

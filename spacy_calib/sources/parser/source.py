@@ -23,6 +23,8 @@ from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
 
 kept_readings = KeptReadings()
+# Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
+_CLIP = 1e-3
 
 
 class CalibDependencyParser(DependencyParser):
@@ -36,7 +38,7 @@ class CalibDependencyParser(DependencyParser):
         return ParsedDocs(*predict_arcs(self, docs))
 
     def set_annotations(self, docs: Sequence[Doc], states: Any) -> None:
-        """Set heads and labels, as spaCy does, and remember the readings."""
+        """Set heads and labels, as spaCy does, and remember the arcs and their probabilities."""
         n_tokens = [len(doc) for doc in docs]
         super().set_annotations(docs, states)
         for doc, probabilities, n in zip(docs, getattr(states, "readings", ()), n_tokens, strict=False):
@@ -45,29 +47,25 @@ class CalibDependencyParser(DependencyParser):
 
 
 def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyParser:
-    """Create the component. settings: As for spaCy's DependencyParser."""
+    """Create a component `calib_parser`. settings: As for spaCy's DependencyParser."""
     return CalibDependencyParser(nlp.vocab, name=name, **settings)
 
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """The prediction of a parser for one Doc. arcs (NDArray[int64]): (relative head, hash of the label) of each token."""
+    """The prediction of a parser for one Doc. arcs (NDArray[int64]): (offset of the head, label hash) of each token."""
 
     probabilities: ArcProbabilities
     arcs: NDArray[np.int64]
 
 
 def arcs_on(doc: Doc) -> NDArray[np.int64]:
-    """Return the relative head and the hash of the label of each token, shape (n_tokens, 2)."""
+    """Return the offset of each token's head, in tokens, and the hash of its label, shape (n_tokens, 2)."""
     return doc.to_array(["HEAD", "DEP"]).astype(np.uint64).view(np.int64).reshape(-1, 2)
 
 
-# Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
-_CLIP = 1e-3
-
-
 class ParserSource(TransitionSource):
-    """Probabilities of the arcs of tokens, and of sentences.
+    """Source of the probabilities of a parser's arcs, one per token, and of its sentences.
 
     The score of an arc is the probability of the decision for the head times the probability that no other decision gives the
     token another head; a root has only the second factor.
@@ -105,11 +103,11 @@ class ParserSource(TransitionSource):
         return super().obstacle(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
-        """Return True: the arcs are read from the Docs, though spaCy's parsers need a second pass for the probabilities."""
+        """Return True: arcs are read from the Docs. (Only the probabilities of spaCy's own parsers need a second pass.)"""
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the score of each token whose arc is still the parser's. RAISES C024: NaN scores. C271: other states."""
+        """Return the score of each token that still has the parser's arc. RAISES C024: NaN scores. C271: other states."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe
@@ -141,7 +139,7 @@ class ParserSource(TransitionSource):
 
 
 def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
-    """Return the sentences whose arcs all have a score, white space excepted."""
+    """Return the sentences in which all arcs, except those of white space, have a score (not NaN)."""
     is_start = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) == 1 for doc in docs])
     bounds = np.cumsum([0, *map(len, docs)])
     is_start[bounds[:-1][np.diff(bounds) > 0]] = True
@@ -156,7 +154,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """Return further features of each arc, by name. heads (Ints): Relative to the token."""
+    """Return description -> feature of each token's arc, for a context. heads (Ints): Offset of each token's head."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")
