@@ -1,1 +1,1 @@
-"""Maps learned from pairs: recalibrators, groupings, scalings, and the steps for tokens and spans."""
+"""Everything that turns raw scores into calibrated ones: recalibrators, groupings, scalings, and the steps of a calibration."""

@@ -1,4 +1,4 @@
-"""The choice of the steps for tokens: those of the settings, or the candidate of minimum cross-validated log loss."""
+"""Chooses the steps that calibrate tokens: those of the settings, or the candidate with the lowest cross-validated log loss."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 
 
 class StepSettings(Protocol):
-    """The settings of the steps, as prototypes that are not changed.
+    """The settings of a pipe that name the steps for tokens. A fit copies the objects in them and leaves them unchanged.
 
-    threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), tag_offsets
-        (TagOffsets | bool | None), scaling (Scaling | None): The steps. selector (Selector | None): Chooses the steps instead.
+    threshold (float): Pairs with a lower raw score are dropped. grouping (Callable): Makes the groups of labels that share a
+        map. scaling (Scaling | None): Applied before the threshold. recalibrator (Recalibrator): The map of each group.
+    tag_offsets (TagOffsets | bool | None): Offsets after the maps. selector (Selector | None): Chooses all these steps instead.
     """
 
     @property
@@ -60,10 +61,10 @@ class StepSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ChoiceInputs:
-    """The arguments of a choice.
+    """The data from which a selector chooses the steps for tokens.
 
-    data (FitData): The pairs. group (Callable): Applies a grouping to the labels. scalable (bool): Whether a token has one
-    label only. learn_context (LearnContext | None): Fits a context; None leaves it out.
+    data (FitData): The pairs to fit on. group (Callable): Takes a grouping and returns the groups of the labels. scalable
+    (bool): Whether a token has only one label. learn_context (LearnContext | None): Fits a context; None tries no context.
     """
 
     data: FitData
@@ -73,21 +74,22 @@ class ChoiceInputs:
 
     @cached_property
     def units(self) -> Ints:
-        """The unit of cross-validation of each pair: its document, or its block of tokens if there are few documents."""
+        """The unit of cross-validation of each pair: its document, or with few documents its block of consecutive tokens."""
         return documents_or_blocks(self.data.pairs.rows, self.data.documents)
 
     @property
     def few_documents(self) -> bool:
+        """Whether there are too few documents for cross-validation, so that `units` are blocks of tokens."""
         return self.units is not self.data.documents
 
     @cached_property
     def is_comparable(self) -> bool:
-        """Whether cross-validation is possible: there are two units or more."""
+        """Whether cross-validation is possible: the pairs that reach the threshold are of at least two units."""
         return len(np.unique(self.units[self.data.kept_indices])) > 1
 
 
 def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Choose the plan of minimum cross-validated log loss among the candidates of a selector."""
+    """Return the candidate plan with the lowest cross-validated log loss (but see `pick`), with a table of all candidates."""
     data, plans = inputs.data, candidates(selector, inputs, progress)
     ranking = sorted((plan for plan in plans if not plan.why), key=lambda plan: (plan.losses.mean(), plan.size))
     trials = compare(ranking, inputs.units[data.kept_indices])
@@ -97,16 +99,17 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
         "chosen": best.name, "pairs": len(data.kept_indices), "documents": len(np.unique(data.kept_documents)),
         "trials": trials, "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
     }  # fmt: skip
+    # A plan without context keeps the last one that was fitted: it changes no scores of tokens, but spans may use it.
     contexts = [None, *(plan.context for plan in plans if plan.context is not None)]
     return replace(best, context=best.context or contexts[-1], table=table)
 
 
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
-    """List raw scores, vector scaling, contexts and maps; a candidate that is not compared has the reason as `why`."""
+    """List the candidate plans: raw scores, vector scaling, contexts, maps. The `why` of a plan says why it is not compared."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
     raw = _raw_plan(inputs)
     plans = [raw, _scaling_plan(raw, inputs, fitting)]
-    bases = [plan for plan in plans if not plan.why]
+    bases = [plan for plan in plans if not plan.why]  # each gets a context; with few documents only the last one does
     contexts = [*_context_plans(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
     why = "" if inputs.is_comparable else _NOTHING_HELD_OUT
     if any(plan.uses_context and plan.context is not None and plan.context.is_required for plan in contexts):
@@ -116,7 +119,7 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Return a table of plans, with differences to the loss of the first. units (Ints): Cross-validation unit of each pair."""
+    """Return a row per plan: name, mean loss, and its difference to the first plan's, with a standard error over units."""
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
@@ -125,13 +128,13 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return the index of the best trial; the second one if raw scores are the best by no more than a standard error."""
+    """Return the index of the trial to take: 0, the one of lowest loss; 1 if 0 is raw scores and 1 within a standard error."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Return the score below which entries take no part in a fit."""
+    """Return the raw score below which a fit reads no entries: the threshold, or the floor of a scaling if that is lower."""
     scaling = VectorScaling if settings.selector is not None else settings.scaling
     return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
 
@@ -144,7 +147,12 @@ def make_plan(
     learn_context: LearnContext | None = None,
     progress: Progress = UNREPORTED,
 ) -> CalibrationPlan:
-    """Make the plan of the settings, or let their selection choose one. Arguments as in `Selector.__call__`."""
+    """Make the plan that the settings name, or let their selector choose one.
+
+    group (Callable): Takes a grouping and returns the groups of the labels. scalable (bool): False if a token may have several
+        labels. learn_context (LearnContext | None): Fits a context, which is used if it is required or does not raise the
+        out-of-fold log loss; None for no context.
+    """
     groups = group(settings.grouping)
     if settings.selector is not None:
         return replace(settings.selector(data, group, scalable, learn_context, progress), evaluation_groups=groups)
@@ -163,7 +171,7 @@ def make_plan(
 def _with_scaling(
     plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
 ) -> CalibrationPlan:
-    """Fit the scaling and return the plan with it and its out-of-fold scores."""
+    """Fit the scaling to all pairs; return the plan with it and with its out-of-fold scores (folds of these documents)."""
     scores = scaling.cross_fit(data.pairs, documents, data.n_tags, _FOLDS, progress)
     return replace(plan, scaling=scaling, scores=scores)
 
@@ -171,7 +179,7 @@ def _with_scaling(
 def _with_context(
     plan: CalibrationPlan, data: FitData, learn_context: LearnContext, progress: Progress
 ) -> tuple[CalibrationPlan, ContextFit]:
-    """Fit a context to the scores after the plan's scaling; return (the plan with it, without its scores; the context)."""
+    """Fit a context to the scores after the plan's scaling; return the plan with it (its scores unchanged) and the context."""
     predictions = Predictions.of_pairs(data.unlabelled_pairs, data.threshold)
     scores = apply_steps(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
     unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(scores)
@@ -180,13 +188,14 @@ def _with_context(
 
 
 def _raw_plan(inputs: ChoiceInputs) -> CalibrationPlan:
+    """Return the plan that leaves raw scores unchanged, with the log loss of each pair."""
     data, groups = inputs.data, inputs.group(ONE_GROUP)
     losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
     return CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
 
 
 def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
-    """Return vector scaling with the strong ridge, or the weak one if it is better by more than two standard errors."""
+    """Return the plan of vector scaling; its L2 penalty is weak if this gains more than two standard errors, else strong."""
     data, plans = inputs.data, []
     if not (inputs.scalable and inputs.is_comparable):
         return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT if inputs.scalable else "a token may have several labels")
@@ -196,11 +205,11 @@ def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress
         losses = log_losses(plan.scores[data.kept_indices], data.kept_pairs.hits)
         plans.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
     gain, error = mean_with_error(plans[0].losses - plans[1].losses, inputs.units[data.kept_indices])
-    return plans[gain > 2 * error]
+    return plans[1] if gain > 2 * error else plans[0]
 
 
 def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
-    """Yield each base plan followed by a context. With few documents the context is for spans only."""
+    """Yield each base plan with a context fitted to its scores. With few documents it is not compared: only spans use it."""
     data, learn_context = inputs.data, inputs.learn_context
     if learn_context is None:
         return
@@ -214,9 +223,10 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
 
 
 def _list_methods(selector: Selector, inputs: ChoiceInputs, why: str) -> list[tuple[str, Recalibrator, int, str]]:
-    """List (method, prototype, number of groups, reason why it is not compared, or ""). why (str): A reason that holds for all.
+    """List the maps to try: (name, prototype, number of groups, why it is not compared or "" if it is).
 
     If a token may have several labels, Platt scaling is added, which is compared even with few documents.
+    why (str): Why no map is compared, or "".
     """
     method_why = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
     methods = [(name, prototype, n, method_why) for n in selector.n_groups for name, prototype in selector.methods.items()]
@@ -226,14 +236,14 @@ def _list_methods(selector: Selector, inputs: ChoiceInputs, why: str) -> list[tu
 def _map_plans(
     raw: CalibrationPlan, methods: Sequence[tuple[str, Recalibrator, int, str]], inputs: ChoiceInputs, progress: Progress
 ) -> Iterator[CalibrationPlan]:
-    """Yield a plan of maps by group for each method of `_list_methods`."""
+    """Yield a plan for each method of `_list_methods`: one map per group, with its out-of-fold log losses."""
     folds, names = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS), set()
-    n_fewest = len(folds) - int(np.bincount(folds, minlength=1).max())
+    n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # without the largest fold
     for method, prototype, n_groups, why in progress.track(methods):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
         why = why or (
-            "too few pairs" if n_fewest < max(1, prototype.min_pairs) else "compared already" if name in names else ""
+            "too few pairs" if n_fewest_train < max(1, prototype.min_pairs) else "compared already" if name in names else ""
         )
         plan = replace(raw, name=name, why=why)
         if not why:
@@ -246,7 +256,7 @@ def _map_plans(
 
 
 def score_by_group(prototype: Recalibrator, groups: Groups, pairs: Pairs, folds: Ints) -> Floats:
-    """Return the out-of-fold score of each pair, by a map for each group."""
+    """Return the score of each pair by maps (copies of the prototype, one per group) that were fitted to the other folds."""
 
     def score(train: Ints, test: Ints) -> Floats:
         maps = GroupedRecalibrator(prototype, groups).fit(pairs.take(train))

@@ -1,6 +1,6 @@
-"""The conditional logit: which of several options is right, by features of each (McFadden 1974). No Docs are needed.
+"""The conditional logit: which of several options is right, by features of each option (McFadden 1974). No Docs are needed.
 
-The options of one choice are a *stretch* of consecutive rows; `starts` are their first rows, and the end of the last.
+The options of one choice are a *stretch* of consecutive rows. `starts` has the first row of each stretch, then the row count.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ _TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
 
 
 def log_sums(scores: Floats, starts: Ints) -> Floats:
-    """Return log(sum(exp(scores))) of each of n stretches, shape (n,).
+    """Return log(sum(exp(scores))) of each of n stretches of consecutive scores, shape (n,).
 
-    scores (Floats): Shape (n_options,). starts (Ints): First row of each stretch, none empty, and the end of the last, (n +
-    1,).
+    scores (Floats): Shape (n_options,). starts (Ints): First index of each stretch (none is empty), then n_options: (n + 1,).
     """
     lengths = np.diff(starts)
     if not len(lengths):
         return np.zeros(0)
     top = np.maximum.reduceat(scores, starts[:-1])
-    safe = np.where(np.isfinite(top), top, 0.0)
+    safe = np.where(np.isfinite(top), top, 0.0)  # a stretch may be -inf throughout
     with np.errstate(divide="ignore"):
         return safe + np.log(np.add.reduceat(np.exp(scores - np.repeat(safe, lengths)), starts[:-1]))
 
 
 def softmax(scores: Floats, starts: Ints) -> Floats:
-    """Return the softmax of the scores within each stretch, shape (n_options,). scores, starts: As in `log_sums`."""
+    """Return the softmax of the scores within each stretch, (n_options,). starts (Ints): First indices, then n_options."""
     return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 
@@ -40,10 +39,9 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, 
     """Return (minus the log likelihood of the right options, its gradient by the weights).
 
     features: An array or a scipy sparse matrix of shape (n_options, n_features).
-    starts (Ints): First row of each choice's options, and the end of the last, shape (n_choices + 1,).
+    starts (Ints): First row of each choice's options, then n_options, shape (n_choices + 1,).
     right (NDArray): Whether each option is right, or the likelihood of the observation if it is, in [0, 1]; shape (n_options,),
-        above 0 for at least one option of each choice.
-    weights (Floats): Shape (n_features,), as the gradient.
+        above 0 for at least one option of each choice. weights (Floats): Shape (n_features,), as the gradient.
     """
     scores, lengths = features @ weights, np.diff(starts)
     with np.errstate(divide="ignore"):
@@ -56,9 +54,10 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, 
 def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Floats, towards: Floats, penalty: Floats) -> Floats:
     """Fit a conditional logit with an L2 penalty towards given weights; stretches without a right option are left out.
 
-    features (Floats): Shape (n_options, n_features). starts, right: As in `choice_loss`. towards, penalty (Floats): Target and
-        penalty of each weight, shape (n_features,); penalty / 2 times the squared distance is added to the loss.
-    RETURNS (Floats): The weights, shape (n_features,).
+    features (Floats): Shape (n_options, n_features). starts (Ints): First row of each choice's options, then n_options.
+    right (NDArray): Whether each option is right, or the likelihood of the observation if it is, shape (n_options,).
+    towards, penalty (Floats): Target and penalty of each weight, shape (n_features,); penalty / 2 times the squared distance
+        from the target is added to the loss. RETURNS (Floats): The weights, shape (n_features,).
     """
     lengths = np.diff(starts)
     has_right = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)

@@ -1,6 +1,6 @@
 """Tags that the model and the gold use by different conventions, and Platt scaling fitted without the tokens concerned.
 
-`Shrinkage`, a step after a context, shrinks scores towards that line. No Docs are needed.
+`Shrinkage`, a step after the maps, shrinks scores towards the line in log-odds that Platt scaling is. No Docs are needed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CONFIDENT, _FEWEST, _RATE, _TIMES, _ONE_WAY = 0.9, 10, 0.03, 5.0, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Convention:
-    """A tag of the model for which a gold file uses another tag.
+    """A difference of conventions: where the model is confident of one tag, a gold file often has a certain other tag.
 
-    file (int): Number of the gold file, from 0. predicted_tag, gold (int): Columns of both tags. rows (Ints): Tokens on which
-    they differ. n_confident (int): Number of tokens to which the model gives its tag confidently. in_gold (int): Number of
-    tokens with the model's tag in the gold of all files.
+    file (int): Number of the gold file, from 0. predicted_tag, gold (int): Columns of the model's tag and of the gold's.
+    rows (Ints): Tokens with both tags. n_confident (int): Number of tokens to which the model gives its tag confidently.
+    in_gold (int): Number of tokens with the model's tag in the gold of all files.
     """
 
     file: int
@@ -40,7 +40,7 @@ class Convention:
     in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return the fields with names of tags; "of" is n_confident. labels (Sequence[str]): Names of the columns."""
+        """Return the fields as a dict, with tags by name and the number of rows. labels (Sequence[str]): Names of tags."""
         return {
             "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows),
             "of": self.n_confident, "in_gold": self.in_gold,
@@ -48,9 +48,9 @@ class Convention:
 
 
 def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
-    """Find the tags whose conventions differ, by gold file; most tokens first.
+    """List the differences of conventions between the model and each gold file, those of most tokens first.
 
-    gold (Ints): Column of each token's gold tag: -1 unknown, -2 no gold. files (Ints): Gold file of each pair.
+    gold (Ints): Column of each token's gold tag: -1 unknown, -2 no gold. files (Ints): Number of each pair's gold file.
     """
     confident = np.flatnonzero(find_top(pairs.rows, pairs.scores) & (pairs.scores >= _CONFIDENT))
     conventions = []
@@ -68,7 +68,7 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
 
 
 def fit_platt_on_agreeing_tokens(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
-    """Fit Platt scaling to raw scores, without the tokens on which conventions differ; return its (slope, constant)."""
+    """Fit Platt scaling to the scores of all tokens but those on which conventions differ; return its (slope, constant)."""
     rows = np.concatenate([np.zeros(0, dtype=np.intp), *(convention.rows for convention in conventions)])
     agreeing_pairs = pairs.take(np.flatnonzero(~np.isin(pairs.rows, rows)))
     line = Platt()
@@ -78,7 +78,7 @@ def fit_platt_on_agreeing_tokens(pairs: Pairs, conventions: Sequence[Convention]
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
-    """A step that shrinks log-odds towards a line in the raw log-odds (slope, constant). shrink (float): Weight of the line."""
+    """A step that moves log-odds a share `shrink` (0 to 1) of the way to slope * raw log-odds + constant, the `line`."""
 
     shrink: float
     line: Floats

@@ -19,7 +19,11 @@ _SAMPLE = record({"answers": whole(), "documents": whole(), "drawn_from": whole(
 
 
 def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[str], values: Mapping[str, float | None]) -> None:
-    """Check settings and cut-offs. shares: Name of a setting -> a number in (0, 1). RAISES C001: one is out of range."""
+    """Check settings and cut-offs. RAISES C001: a share is not in (0, 1), `per` is not allowed, or a cut-off is not in [0, 1].
+
+    shares (Mapping): Name of a setting -> its value. allowed_keys (Sequence[str]): Allowed values of `per`.
+    values (Mapping): Key -> cut-off, or None.
+    """
     for name, value in shares.items():
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
@@ -32,14 +36,14 @@ def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[st
 
 @dataclass(frozen=True)
 class Cutoffs(Serializable):
-    """Cut-offs that reach a precision.
+    """Minimum scores from which spans are accepted, so that the accepted ones reach a precision.
 
-    precision (float): The required precision; of several targets the lowest. confidence (float): With which it is reached.
+    precision (float): Required precision (the lowest of the targets). confidence (float): Confidence that it is reached.
     per (str): "all": one cut-off under the key "all"; "group", "label": one for each group or label.
     values (Mapping[str, float | None]): Key -> minimum score that is accepted; None if no cut-off reaches the precision.
-    targets (Mapping[str, float] | None): Label -> its own precision; the confidence is then that of all of them together.
-    sample (Mapping | None): The random sample of entities that they were found on: number of "answers", of their "documents"
-        and of those that it was "drawn_from"; share of the entities that are "accepted". None for other gold.
+    targets (Mapping[str, float] | None): Label -> required precision of that label; the confidence is then of all together.
+    sample (Mapping | None): The random sample of entities that gave the cut-offs: number of "answers", of their "documents",
+        and of the documents that it was "drawn_from"; share of entities "accepted". None if they are from other gold.
     """
 
     precision: float = saved_field(number(0.0, 1.0))
@@ -55,35 +59,33 @@ class Cutoffs(Serializable):
 
     @classmethod
     def read(cls, value: Any, where: str = "state") -> Cutoffs:
-        """Check a state and build the object; cards and pipelines without a sample need not name it."""
+        """Check a state, whose keys "targets" and "sample" may be missing, and build the cut-offs from it."""
         return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
-        """Return whether each span reaches the cut-off of its key. columns (Ints): Of its label, in `labels` and `groups`."""
+        """Return whether each span reaches its cut-off. columns (Ints): Label of each span, a column of labels and groups."""
         return scores >= self.get_cutoffs(columns, labels, groups)
 
     def get_cutoffs(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
-        """Return the cut-off of each span, infinite if its key has none."""
+        """Return the cut-off of each span, infinite if there is none. columns (Ints): Column of each span's label."""
         keys = keys_of(self.per, columns, labels, groups)
         cutoffs = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([cutoffs.get(key, np.inf) for key in keys], dtype=np.float64)
 
     @property
     def level(self) -> float:
-        """The confidence of each cut-off by itself: targets share the error, so that `confidence` is that of all together."""
-        return 1 - (1 - self.confidence) / len(self.targets or "1")
+        """The confidence of each single cut-off: with n targets each has 1/n of the error, so all hold together."""
+        return 1 - (1 - self.confidence) / (len(self.targets) if self.targets else 1)
 
     def promise(self, names: Mapping[str, str]) -> str:
-        """Return the sentences that one may sign, "" without a sample. names (Mapping): Key -> its name, if that differs."""
+        """Return what the cut-offs promise in sentences, "" without cut-offs or sample. names (Mapping): Key -> shown name."""
         named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
         if self.sample is None or not named:
             return ""
         what, together = f"{100 * self.precision:g} %", ""
         if self.targets is not None:
-            what, together = (
-                " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named),
-                " for all together",
-            )
+            what = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named)
+            together = " for all together"
         elif self.per != "all":
             what, together = f"{what} of each {self.per} ({', '.join(named.values())})", " for each by itself"
         return (
@@ -96,7 +98,7 @@ class Cutoffs(Serializable):
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
-    """Return the key of each span: "all", its group's name ("" without one), or its label."""
+    """Return the key of each span's cut-off: "all", its group's name ("" without one), or its label. columns: Of its label."""
     if per == "all":
         return ["all"] * len(columns)
     if per == "label":
@@ -118,7 +120,7 @@ class EntityTypes:
 
     @classmethod
     def from_labels(cls, labels: Sequence[str], has_prefix: bool) -> EntityTypes:
-        """Find the types of labels. has_prefix (bool): Whether labels begin with B-, I-, L- or U-."""
+        """Find the types in token labels ("O", or a type). has_prefix (bool): Whether types have a prefix B-, I-, L- or U-."""
         types = ["" if label == OUTSIDE else label[2:] if has_prefix else label for label in labels]
         names = tuple(dict.fromkeys(filter(None, types)))
         return cls(names, np.array([names.index(type_name) if type_name else OUT for type_name in types], dtype=np.intp))
@@ -126,10 +128,10 @@ class EntityTypes:
 
 @dataclass(frozen=True, eq=False)
 class EntityScores:
-    """Calibrated probabilities of entity types, as m entries of n tokens.
+    """Calibrated probabilities of the labels of n tokens as m entries. Labels of one type, such as B-X and I-X, add up.
 
-    rows (Ints): Token of each entry. types (Ints): Index in `EntityTypes.names`, -1 for O. scores (Floats): Calibrated.
-    n_tokens (int): n. threshold (float): Labels with a lower raw probability have no entry.
+    rows (Ints): Token of each entry. types (Ints): Its type, an index in `EntityTypes.names`; -1 for O. scores (Floats):
+    Its probability. n_tokens (int): n. threshold (float): Labels with a lower raw probability have no entry.
     """
 
     rows: Ints
@@ -144,26 +146,31 @@ class EntityScores:
         return 1.0 - self._sum_scores(self.types == OUT)
 
     def type_probability(self, type_index: int) -> Floats:
-        """Return P(type) of each token; without an entry an upper bound, the threshold times P(all types without entry)."""
+        """Return P(type) of each token, shape (n,).
+
+        A token without an entry of the type gets the threshold times P(inside an entity); if O has no entry either, times the
+        probability of all labels without an entry.
+        """
         missing = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
         missing = np.where(self.has_type(OUT), self.inside_probability, missing)
         return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), self.threshold * missing)
 
     def has_type(self, type_index: int) -> NDArray[np.bool_]:
-        """Return whether each token has an entry of this type (or of O)."""
+        """Return whether each token has an entry of this type (or of O), shape (n,)."""
         return np.bincount(self.rows[self.types == type_index], minlength=self.n_tokens) > 0
 
     def _sum_scores(self, mask: NDArray[np.bool_]) -> Floats:
+        """Return the sum of the selected entries of each token, clipped to [0, 1]. mask: Whether each entry is selected."""
         return np.clip(np.bincount(self.rows[mask], weights=self.scores[mask], minlength=self.n_tokens), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class RecallCutoffs(Serializable):
-    """Cut-offs that reach a recall: tokens that may be inside an entity are flagged for review.
+    """Minimum probabilities from which tokens are flagged for review, so that the flagged ones reach a recall.
 
-    recall (float): The required share of gold entity tokens that are flagged. confidence (float): With which it is reached.
-    per (str): "all": one cut-off of P(inside an entity), under the key "all"; "label": one of P(label) for each type.
-    values (Mapping[str, float | None]): Key -> minimum score that is flagged; None flags every token: no cut-off is safe.
+    recall (float): Required share of gold entity tokens that are flagged. confidence (float): Confidence that it is reached.
+    per (str): "all": one cut-off of P(inside an entity), under the key "all"; "label": one of P(type) for each entity type.
+    values (Mapping[str, float | None]): Key -> minimum that is flagged; None if no cut-off is safe: every token is flagged.
     """
 
     recall: float = saved_field(number(0.0, 1.0))
@@ -175,12 +182,12 @@ class RecallCutoffs(Serializable):
         check_cutoffs({"recall": self.recall, "confidence": self.confidence}, self.per, RECALL_PER, self.values)
 
     def flags(self, scores: EntityScores, types: EntityTypes) -> dict[str, NDArray[np.bool_]]:
-        """Return key -> whether its cut-off flags each token; types that the component no longer has are left out."""
+        """Return key ("all" or a type) -> whether its cut-off flags each token; saved types not in `types` are left out."""
         keys = ["all"] if self.per == "all" else [name for name in types.names if name in self.values]
         cutoffs = {key: -np.inf if value is None else value for key, value in self.values.items()}
         return {key: key_probability(key, self.per, scores, types) >= cutoffs[key] for key in keys}
 
 
 def key_probability(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:
-    """Return the probability of each token that the key's cut-off applies to: P(inside an entity), or P(label)."""
+    """Return the probability of each token that is compared with the key's cut-off: P(inside an entity), or P(type)."""
     return scores.inside_probability if per == "all" else scores.type_probability(types.names.index(key))

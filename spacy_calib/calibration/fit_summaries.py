@@ -1,4 +1,4 @@
-"""Saved summaries of a fit: cross-validated losses, the comparison of candidates, an adaptation."""
+"""Saved summaries of a fit: its cross-validated losses, the comparison of candidate methods, and an adaptation."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _FEWEST_TOKENS = 100
 
 @dataclass(frozen=True)
 class HeldOut(Serializable):
-    """Comparison of raw and out-of-fold calibrated scores on the fit data.
+    """Comparison of raw scores with out-of-fold calibrated scores on the data of a fit.
 
-    raw, calibrated (float): Mean log loss per pair. error (float): Standard error of the difference. tokens (int): Number of
-        tokens with a pair. off_raw, off (float): ECE of raw and calibrated scores. excess (float): Mean raw score of the top
-        labels less their accuracy.
+    raw, calibrated (float): Mean log loss of both per pair. error (float): Standard error of their difference. tokens (int):
+        Number of tokens with a pair. off_raw, off (float): ECE of raw and of calibrated scores. excess (float): Mean raw score
+        of the top labels less their accuracy.
     """
 
     raw: float = saved_field(number())
@@ -56,10 +56,10 @@ class HeldOut(Serializable):
 
     @property
     def verdict(self) -> str:
-        """Result of the comparison: "worse", "better", "unclear", or "same" if no score has changed.
+        """How calibrated scores compare with raw ones: "worse", "better", "unclear", or "same" (neither difference nor error).
 
-        "worse": the loss rises by more than a standard error and a hundredth of the raw loss. "better": it falls by more than
-        two standard errors, on 100 tokens at least.
+        "worse": the loss rises by more than a standard error and by more than a hundredth of the raw loss. "better": the loss
+        falls by more than two standard errors, on at least 100 tokens.
         """
         difference = self.calibrated - self.raw
         if difference == 0.0 and self.error == 0.0:

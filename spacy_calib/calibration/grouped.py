@@ -21,7 +21,7 @@ from .tag_offsets import TagOffsets
 
 @dataclass(frozen=True)
 class GroupFit(Serializable):
-    """The fit of one group. pairs, hits (int): Their numbers. fallback (str): The map used instead, and why; "" for its own."""
+    """Summary of one map's fit. pairs, hits (int): Numbers of pairs, hits. fallback (str): Map used instead and why, or ""."""
 
     pairs: int = saved_field(whole())
     hits: int = saved_field(whole())
@@ -45,12 +45,11 @@ GROUPED = record(
 class GroupedRecalibrator:
     """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, then perhaps by the tag's offset.
 
-    prototype (Recalibrator): Copied for every group and for the pooled map.
-    groups (Groups): The tags of each group.
+    prototype (Recalibrator): Copied for every group and for the pooled map. groups (Groups): The tags of each group.
     offsets (TagOffsets | None): Offsets of tags that are added to the log-odds after the maps; None for none.
     pooled_ (Recalibrator): Fitted on all pairs; used for tags without a group and groups that cannot be fitted by themselves.
     maps_ (list): One fitted map per group, None if the group uses the pooled map.
-    fits_ (list[GroupFit]): One per group. pooled_fit_ (GroupFit): That of the pooled map.
+    fits_ (list[GroupFit]), pooled_fit_ (GroupFit): Summary of the fit of each group's map, and of the pooled map.
     """
 
     def __init__(self, prototype: Recalibrator, groups: Groups, offsets: TagOffsets | None = None):
@@ -65,7 +64,7 @@ class GroupedRecalibrator:
         self._is_identity = False
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
-        """Fit the pooled map and the map of every group. RAISES C003: no pairs. C006: fewer than the method needs."""
+        """Fit the pooled map, the map of every group, and offsets. RAISES C003: no pairs. C006: fewer than the method needs."""
         # Equal pairs of a group are merged, and weighted by their number.
         all_pairs, group_pairs = collapse_groups(pairs.scores, pairs.hits, self.groups.find(pairs.tags), len(self.groups))
         n_pairs, method_name = len(pairs), type(self.prototype).__name__
@@ -82,7 +81,7 @@ class GroupedRecalibrator:
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
-        """Fit offsets of tags to the scores after the maps. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
+        """Fit offsets of tags and groups to scores after the maps. offsets: Copied for the fit. RAISES C004: not fitted."""
         self.offsets = None
         calibrated_scores = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.find(pairs.tags).astype(np.intp)
@@ -91,7 +90,7 @@ class GroupedRecalibrator:
         return self
 
     def _fit_map(self, pairs: WeightedPairs, fallback: str) -> tuple[Recalibrator | None, GroupFit]:
-        """Fit a map to these pairs; None if there are too few. fallback (str): The map that is then used, for `info`."""
+        """Return (map fitted to these pairs or None, summary). fallback (str): Name of the map that is used instead of None."""
         _, hits, weights = pairs
         n, n_hits = int(weights.sum()), int(weights[hits].sum())
         min_pairs, why = self.prototype.min_pairs, ""
@@ -108,6 +107,7 @@ class GroupedRecalibrator:
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, predictions: Predictions) -> Predictions:
+        """Return the predictions with mapped scores and with their scores so far as `before_maps`."""
         if self._is_identity and self.offsets is None:
             return predictions
         return predictions.replace_unchecked(
@@ -134,7 +134,7 @@ class GroupedRecalibrator:
         return calibrated_scores if self.offsets is None else self.offsets.predict(calibrated_scores, tags, groups)
 
     def _make_table(self) -> MapTable | None:
-        """Return the maps of all groups as one function, or None; the pooled map is last, at the index -1."""
+        """Return one function for the maps of all groups (-1: the pooled map), or None; and note whether all are identities."""
         assert self.pooled_ is not None
         self._is_identity = all(
             type(recalibrator) is Identity for recalibrator in (self.pooled_, *self.maps_) if recalibrator is not None
@@ -144,9 +144,9 @@ class GroupedRecalibrator:
         return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
-        """Return the scores after the maps, before offsets, shape (n,). scores, groups: Score and group of each pair, (n,).
+        """Return the scores after the maps and before offsets, shape (n,). groups (Ints): Group of each score, shape (n,).
 
-        Pairs of group -1, and those of a group without a map of its own, take the pooled map.
+        The pooled map is used for group -1 and for groups without a map of their own.
         """
         assert self.pooled_ is not None
         if self._is_identity:
@@ -164,16 +164,14 @@ class GroupedRecalibrator:
         return calibrated_scores
 
     def state(self) -> dict[str, Any]:
+        """Return prototype, groups, fitted maps, summaries and offsets as plain data and arrays, for `from_state`."""
         assert self.pooled_ is not None
         return {
-            "prototype": self.prototype.clone().state(),
-            "groups": self.groups.state(),
-            "pooled": self.pooled_.state(),
-            "pooled_fit": self.pooled_fit_.state(),
-            "maps": [None if m is None else m.state() for m in self.maps_],
-            "fits": [fit.state() for fit in self.fits_],
+            "prototype": self.prototype.clone().state(), "groups": self.groups.state(),
+            "pooled": self.pooled_.state(), "pooled_fit": self.pooled_fit_.state(),
+            "maps": [None if m is None else m.state() for m in self.maps_], "fits": [fit.state() for fit in self.fits_],
             "pooling": None if self.offsets is None else self.offsets.state(),
-        }
+        }  # fmt: skip
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
@@ -195,6 +193,7 @@ class GroupedRecalibrator:
 
 
 def _check_fitted(part: Recalibrator) -> Recalibrator:
+    """Return the map unchanged. RAISES InvalidState: it is not fitted."""
     if not part.fitted:
         raise InvalidState("learned", "there")
     return part

@@ -1,4 +1,4 @@
-"""Recall of a review: the entity tokens found and missed in a scored corpus if all flagged tokens are reviewed."""
+"""Recall of a review of flagged tokens: how many entity tokens of a scored corpus it finds, and how many it misses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNKNOWN = -2
 
 @dataclass(frozen=True, eq=False)
 class GoldEntities:
-    """Gold entities. starts, ends (Ints): First token in the corpus, and the one after the last."""
+    """Gold entities of a corpus. starts, ends (Ints): Index of each one's first token, and of the one after the last."""
 
     starts: Ints
     ends: Ints
@@ -30,21 +30,23 @@ class GoldEntities:
 
 
 class DocumentCounts(NamedTuple):
-    """Counts by document. units (Ints): Tokens, or entities. hits (Ints): Flagged tokens, or entities with a flagged token."""
+    """Counts per document. units: Number of tokens (or entities). hits: Number of those flagged (or with a flagged token)."""
 
     units: Ints
     hits: Ints
 
     def totals(self) -> tuple[int, int]:
+        """Return the numbers of units and of hits in all documents."""
         return int(self.units.sum()), int(self.hits.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class RecallCounts:
-    """Counts of flagged tokens, by document.
+    """What a review of the flagged tokens reads and finds, counted per document.
 
-    scored_tokens, entity_tokens (DocumentCounts): Tokens with a score, and those of gold entities; flagged ones are hits.
-    entities (DocumentCounts): Gold entities with a score; those with a flagged token are hits.
+    scored_tokens (DocumentCounts): Tokens with a score, and how many are flagged. entity_tokens (DocumentCounts): Scored tokens
+    of gold entities, and how many are flagged. entities (DocumentCounts): Gold entities with a scored token, and how many
+    have a flagged one.
     """
 
     scored_tokens: DocumentCounts
@@ -52,11 +54,11 @@ class RecallCounts:
     entities: DocumentCounts
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """Return the totals as a dict.
+        """Return the totals over documents as a dict.
 
-        "tokens" of gold entities, "found" (flagged) ones, and "recall"; "flagged" tokens and their "share", with the
-        prediction interval "low" to "high" of that share among as many other tokens; "entities", and "touched" ones, which
-        have a flagged token.
+        "tokens" of gold entities, "found" (flagged) ones of them, and "recall"; "flagged" tokens of all kinds, their "share" of
+        the scored tokens, and "low" and "high", the prediction interval of that share among as many tokens of other documents;
+        "entities", and "touched" ones, which have a flagged token. confidence (float): Of the interval.
         """
         (n_scored, n_flagged), (n, n_found) = self.scored_tokens.totals(), self.entity_tokens.totals()
         share = n_flagged / n_scored if n_scored else None
@@ -72,24 +74,25 @@ class RecallCounts:
 
 
 class RecallComparison(NamedTuple):
-    """Counts with the tokens that a cut-off flags, and with those of the recognizer's entities instead."""
+    """Counts if the tokens flagged by a cut-off are reviewed, and if those of the recognizer's entities are instead."""
 
     by_cutoff: RecallCounts
     by_recognizer: RecallCounts
 
     def row(self, key: str, cutoffs: RecallCutoffs) -> dict[str, Any]:
-        """Return the counts of the cut-off as a dict, with "key", "cutoff", and those of the recognizer as "predicted"."""
+        """Return the counts of the cut-off as a dict, with its "key" and "cutoff", and under "predicted" the recognizer's."""
         cutoff_row, predicted_row = (counts.to_dict(cutoffs.confidence) for counts in self)
         return {"key": key, "cutoff": cutoffs.values[key], **cutoff_row, "predicted": predicted_row}
 
 
 @dataclass(frozen=True, eq=False)
 class EntityTokens:
-    """The n tokens of a corpus with their entity types.
+    """The n tokens of a corpus with their entity types in gold and prediction, and with scores of all types.
 
-    types (EntityTypes): Of all labels, the n_types of the recognizer first. is_scored (Bools): Whether a token has scores.
+    types (EntityTypes): Types of all labels, those of the recognizer first. n_types (int): Number of the recognizer's types.
+    scores (EntityScores): Probabilities of the types. is_scored (Bools): Whether a token has scores.
     gold, predicted (Ints): Type in the gold and on the Doc, an index in types.names, -1 for O, -2 if unknown.
-    documents (Ints): Of each token. entities (GoldEntities): All gold entities.
+    documents (Ints): Document of each token. entities (GoldEntities): All gold entities.
     """
 
     types: EntityTypes
@@ -105,39 +108,40 @@ class EntityTokens:
     def from_corpus(
         cls, corpus: ScoredCorpus, labels: Sequence[str], has_prefix: bool, threshold: float, entities: GoldEntities
     ) -> EntityTokens:
-        """Read the tokens of a corpus.
+        """Build the tokens of a scored corpus.
 
-        labels: Of the source. has_prefix (bool): Whether they begin with B-, I-, L- or U-. threshold (float): Of the pipe.
+        labels (Sequence[str]): Token labels of the source. has_prefix (bool): Whether types in them have a prefix B-, I-, L- or
+            U-. threshold (float): Lower raw scores are not in the corpus. entities (GoldEntities): All gold entities.
         """
         n, types = len(corpus), EntityTypes.from_labels(corpus.names, has_prefix)
         type_of_label = np.append(types.of_label, _UNKNOWN)  # -1 is no label
         is_scored = np.zeros(n, dtype=bool)
         is_scored[corpus.rows] = True
         return cls(
-            types,
-            len(EntityTypes.from_labels(labels, has_prefix).names),
-            EntityScores(corpus.rows, types.of_label[corpus.tags], corpus.tag_calibrated, n, threshold),
-            is_scored,
-            type_of_label[corpus.gold],
-            type_of_label[corpus.labels],
-            corpus.documents,
-            entities,
+            types=types,
+            n_types=len(EntityTypes.from_labels(labels, has_prefix).names),
+            scores=EntityScores(corpus.rows, types.of_label[corpus.tags], corpus.tag_calibrated, n, threshold),
+            is_scored=is_scored,
+            gold=type_of_label[corpus.gold],
+            predicted=type_of_label[corpus.labels],
+            documents=corpus.documents,
+            entities=entities,
         )
 
     def keys(self, per: str) -> tuple[str, ...]:
-        """Return the keys of the cut-offs: "all", or each entity type of the recognizer."""
+        """Return the keys of the cut-offs: "all", or each entity type of the recognizer if `per` is "label"."""
         return ("all",) if per == "all" else self.types.names[: self.n_types]
 
     def in_gold(self, key: str, per: str) -> Bools:
-        """Return whether each token is scored and in a gold entity, of the key's type or any."""
+        """Return whether each token is scored and in a gold entity: of any type if `per` is "all", else of the type `key`."""
         return self.is_scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
 
     def in_predicted(self, key: str, per: str) -> Bools:
-        """Return whether each token is scored and in a predicted entity, of the key's type or any."""
+        """Return whether each token is scored and in a predicted entity: of any type if `per` is "all", else of type `key`."""
         return self.is_scored & (self.predicted > OUT if per == "all" else self.predicted == self.types.names.index(key))
 
     def find_cutoffs(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
-        """Find the cut-offs that reach a recall; the confidence holds for each by itself."""
+        """Find the highest cut-offs that reach a recall of gold entity tokens; the confidence holds for each by itself."""
         values = {}
         for key in self.keys(per):
             in_gold = self.in_gold(key, per)
@@ -151,47 +155,48 @@ class EntityTokens:
         return {key: flags & self.is_scored for key, flags in flags_by_key.items()}
 
     def count(self, key: str, per: str, is_flagged: Bools) -> RecallCounts:
-        """Count the flagged tokens and the entities that they find."""
+        """Count flagged tokens, and the gold entities and their tokens that these find: of all types, or of the type `key`."""
         in_gold = self.in_gold(key, per)
-        starts, has_score, is_touched = self._entities(key, per, is_flagged)
+        starts, has_score, is_touched = self._find_touched_entities(key, per, is_flagged)
         return RecallCounts(
-            self._by_document(self.documents, self.is_scored, is_flagged),
-            self._by_document(self.documents, in_gold, in_gold & is_flagged),
-            self._by_document(self.documents[starts], has_score, has_score & is_touched),
+            self._count_by_document(self.documents, self.is_scored, is_flagged),
+            self._count_by_document(self.documents, in_gold, in_gold & is_flagged),
+            self._count_by_document(self.documents[starts], has_score, has_score & is_touched),
         )
 
     def compare(self, cutoffs: RecallCutoffs) -> dict[str, RecallComparison]:
-        """Compare the cut-off of each key with the recognizer's entities."""
+        """Return key -> counts if its cut-off chooses the tokens to review, and if the recognizer's entities do."""
         per = cutoffs.per
         return {
             key: RecallComparison(self.count(key, per, flags), self.count(key, per, self.in_predicted(key, per)))
             for key, flags in self.flag(cutoffs).items()
         }
 
-    def _entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
-        """Return (first token of each gold entity, whether it has a scored token, whether it has a flagged one)."""
+    def _find_touched_entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
+        """Return (first token of each gold entity of the key, whether it has a scored token, whether it has a flagged one)."""
         entities = self.entities
         mask = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
         starts, ends = entities.starts[mask], entities.ends[mask]
-        cumulative = [np.append(0, np.cumsum(tokens)) for tokens in (self.is_scored, is_flagged)]
-        has_score, is_touched = (counts[ends] > counts[starts] for counts in cumulative)
+        counts_before = [np.append(0, np.cumsum(tokens)) for tokens in (self.is_scored, is_flagged)]  # before each token
+        has_score, is_touched = (counts[ends] > counts[starts] for counts in counts_before)
         return starts, has_score, is_touched
 
-    def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> DocumentCounts:
+    def _count_by_document(self, documents: Ints, units: Bools, hits: Bools) -> DocumentCounts:
+        """Count units and hits per document. documents: Document of each item. units, hits: Whether an item counts as one."""
         n = int(self.documents.max(initial=-1)) + 1
         return DocumentCounts(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
 
 
 def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """Return a row of counts for each cut-off, as `RecallComparison.row` makes it."""
+    """Return a table row for each cut-off: key, cut-off, what a review of the tokens it flags finds, and the recognizer's."""
     return [comparison.row(key, cutoffs) for key, comparison in tokens.compare(cutoffs).items()]
 
 
 def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> dict[str, dict[str, Any]]:
-    """Split the scored tokens of a corpus into "accept" and "drop", which are not reviewed, and "look", which are.
+    """Count the scored tokens of a corpus in three parts: "accept" and "drop" are not reviewed, "look" is.
 
-    Flagged tokens of accepted entities count as accepted.
-    RETURNS (dict): Of each part "tokens", their "share", those with "gold", "inside" gold entities, and "inside_share".
+    is_flagged, is_accepted (Bools): Whether each token is flagged for review, and in an accepted entity (then "accept").
+    RETURNS (dict): Part -> number of "tokens", their "share", number with "gold" and "inside" gold entities, "inside_share".
     """
     parts = {"accept": is_accepted, "look": is_flagged & ~is_accepted, "drop": ~is_flagged & ~is_accepted}
     n = int(tokens.is_scored.sum())

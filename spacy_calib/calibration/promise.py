@@ -1,4 +1,4 @@
-"""What answers about a random sample of entities can promise: expected before the first one, and checked later."""
+"""The precision that answers about a random sample of entities can promise: estimated before any answer, and checked later."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ HOLDS, BROKEN, UNCLEAR = "holds", "no longer", "unclear"
 
 
 def expect_promise(scores: Floats, precision: float, seed: int = 0) -> dict[str, Any]:
-    """Return what answers about a random sample will probably promise if the scores of all entities are right, (n,).
+    """Estimate how many answers about randomly sampled entities give a cut-off with this precision, by simulation.
 
+    scores (Floats): Score of every entity, (n,), taken as the probability that it is right. seed (int): Of random numbers.
     RETURNS (dict): "precision"; "answers": smallest of SIZES that gives most samples a cut-off (95 % confidence), None if none
-        does; "accepted": mean share of the entities that these accept.
+        does; "accepted": mean share of the entities of a sample that its cut-off accepts.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)  # below: if no score reaches the precision, no cut-off can
     for n in SIZES if scores.max(initial=0.0) >= precision else ():
         shares = []
         for sample in rng.choice(scores, (_N_DRAWS, n)):
@@ -36,8 +37,8 @@ def expect_promise(scores: Floats, precision: float, seed: int = 0) -> dict[str,
 def check_promise(hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95) -> str:
     """Test a promised precision on a random sample of accepted entities, by one-sided exact binomial tests in both directions.
 
-    hits, documents: Whether each entity is right, and its document, (n,). RETURNS (str): HOLDS or BROKEN, each with this
-    confidence, or UNCLEAR.
+    hits, documents: Whether each entity is right, and its document, shape (n,).
+    RETURNS (str): HOLDS or BROKEN if the test shows it with this confidence, else UNCLEAR.
     """
     if len(hits):
         share, n = np.array([hits.mean()]), len(hits)
@@ -49,7 +50,7 @@ def check_promise(hits: NDArray[np.bool_], documents: Ints, precision: float, co
 
 
 def answers_to_check(share_right: float, precision: float, confidence: float = 0.95) -> int | None:
-    """Return the smallest of SIZES that probably shows that a precision holds if `share_right` are right; None if none does."""
+    """Return how many answers (of SIZES) probably show that a precision holds if a share `share_right` is right, or None."""
     from scipy.stats import binom
 
     for n in SIZES:

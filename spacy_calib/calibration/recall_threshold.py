@@ -15,10 +15,10 @@ _WIDER = 5
 
 @dataclass(frozen=True)
 class RecallThreshold:
-    """A cut-off with its recall.
+    """A cut-off of token scores, with the recall that it has on the data it was found on.
 
-    cutoff (float | None): The highest cut-off that reaches the recall; None if there is none.
-    tokens, n_found (int): Number of tokens of gold entities, and of those at or above the cut-off (of all if it is None).
+    cutoff (float | None): The highest cut-off that reaches the required recall; None if there is none.
+    tokens (int): Number of tokens of gold entities. n_found (int): Number of them at or above the cut-off, or all without one.
     """
 
     cutoff: float | None
@@ -33,24 +33,23 @@ class RecallThreshold:
 def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> RecallThreshold:
     """Find the highest cut-off that reaches a recall with a confidence.
 
-    That is: among as many scores of other documents of the source, a share of at most 1 - recall is below it; this
-    is false for at most 1 - confidence of all data sets. Cut-offs are tested towards higher scores until one fails,
-    each by an exact test of a prediction: how often a new sample of this size has its k-th lowest score, k =
-    floor((1 - recall) n) + 1, so far above the observed ones (a negative hypergeometric distribution; Thatcher 1964). The
-    share missed grows with the cut-off, so a wrong cut-off is chosen only if the test of the first wrong one passes: the
-    number of tests needs no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021).
-    Documents are sampled as wholes: scores count for as many independent ones as they are worth.
+    That is: of n scores from other such documents, at most a share 1 - recall will be below the cut-off. This is false for
+    at most 1 - confidence of all data sets. Cut-offs are tested from low to high until one fails. The p value of a cut-off is
+    the probability that more than floor((1 - recall) n) of n new scores are below it, given how many of the observed ones
+    are (a negative hypergeometric distribution; Thatcher 1964). Since higher cut-offs miss more, a wrong cut-off is chosen
+    only if the lowest wrong one passes its test, so many tests need no correction (fixed sequence testing, as in "Learn then
+    Test", Angelopoulos et al. 2021). Scores of one document are alike: a design effect turns n into a number of independent
+    scores.
 
-    scores (Floats): Of the tokens of gold entities, shape (n,). documents (Ints): The document of each.
-    recall, confidence (float): In (0, 1).
-    RAISES C001: a number out of range. C002: lengths differ.
+    scores (Floats): Scores of the tokens of gold entities, shape (n,). documents (Ints): The document of each token.
+    recall, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
     """
     check_shares(recall=recall, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"document": documents})
     n = len(scores)
     order = np.argsort(scores, kind="stable")
     sorted_scores = scores[order]
-    # Equal scores are found or missed together: a cut-off is at the first of them.
+    # Equal scores are found or missed together, so a cut-off is at the first of them. Its index is the number of scores below.
     n_missed = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1])[:n])
     n_missed = n_missed[n_missed <= (1 - recall) * n]
     p_values = miss_p_values(n_missed, n, _effects(documents[order], n_missed, 1 - recall), 1 - recall)
@@ -63,13 +62,13 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
 
 
 def miss_p_values(n_missed: Ints, n: int, effects: Floats, share: float) -> Floats:
-    """Return P(more than a share of n new scores are missed) at each cut-off (Thatcher's upper limit).
+    """Return the probability at each cut-off that more than this share of n new scores are missed (Thatcher's upper limit).
 
-    n_missed (Ints), effects (Floats): Scores missed, and design effect, at each cut-off.
+    n_missed (Ints): How many of the n observed scores each cut-off misses. effects (Floats): Design effect at each cut-off.
     """
     from scipy.stats import betabinom
 
-    size, k = n / effects, n_missed / effects
+    size, k = n / effects, n_missed / effects  # in independent scores
     new_size = np.maximum(1, np.round(size))
     return betabinom.sf(np.floor(share * new_size + 1e-9), new_size, k + 1, size - k)
 
@@ -77,11 +76,12 @@ def miss_p_values(n_missed: Ints, n: int, effects: Floats, share: float) -> Floa
 def _effects(documents: Ints, n_missed: Ints, share: float) -> Floats:
     """Return the design effect of documents (Kish 1965) at each cut-off: how many scores are worth one independent score.
 
-    It is the variance of the share missed, with documents sampled as wholes, over that of independent scores; at least 1.
-    A few scores can be missed in different documents by chance; so it is at least the effect at a cut-off that misses five
-    times the allowed share (at most half).
+    The effect is the variance of the share missed, with documents sampled as wholes, over that of independent scores; at least
+    1. If few scores are missed, they may be of different documents by chance and show no effect; so the effect is at least the
+    one at a cut-off that misses five times the allowed share (at most half).
 
-    documents (Ints): Of the scores, lowest first. n_missed (Ints): Scores missed at each cut-off. share (float): Allowed share.
+    documents (Ints): Document of each score, lowest score first. n_missed (Ints): Number of scores missed at each cut-off.
+    share (float): Allowed share of missed scores.
     """
     n = len(documents)
     if not n:
@@ -91,17 +91,17 @@ def _effects(documents: Ints, n_missed: Ints, share: float) -> Floats:
 
 
 def design_effects(documents: Ints) -> Floats:
-    """Return the design effect of documents, at least 1, if the first i of n scores are missed, i from 0 to n: (n + 1,).
+    """Return the design effect of documents for each i from 0 to n, if the first i of n scores are missed, shape (n + 1,).
 
-    With one document the variance between documents is not known: the effect is n. If each score has its own document it is 1.
-
-    documents (Ints): Of each score.
+    Effects are at least 1. If each score has its own document they are 1. With one document the variance between documents is
+    not known, and they are n. documents (Ints): The document of each score, lowest score first.
     """
     n = len(documents)
     _, codes, sizes = np.unique(documents, return_inverse=True, return_counts=True)
     if len(sizes) in (1, n):
         return np.full(n + 1, n / max(1, len(sizes)))
-    # Sums over documents of k^2 and k n, with k of its n scores among the first i, give the residuals (k - p n)^2.
+    # kk and kn: for each i, sums over documents of k^2 and k n, where k of a document's n scores are among the first i. If k
+    # grows by 1, k^2 grows by 2 k + 1 and k n by n.
     order = np.argsort(codes, kind="stable")
     n_before = np.empty(n)
     n_before[order] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -110,7 +110,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return the effective number of independent tokens. sizes, n_found (Ints): Tokens, and found ones, of each document."""
+    """Return how many independent tokens the tokens are worth (Kish 1965). sizes, n_found: Tokens, found ones per document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())
@@ -121,11 +121,12 @@ def effective_size(sizes: Ints, n_found: Ints) -> float:
 
 
 def _effects_of(share: Floats, kk: Floats, kn: Floats, sizes: Ints) -> Floats:
-    """Return the design effects, at least 1, at each share.
+    """Return the design effect (at least 1) at each share of scores that count as missed, or as found.
 
-    kk, kn (Floats): At each share, sums over documents of k^2 and k n, where k of its n scores count. sizes (Ints): n of each.
+    kk, kn (Floats): At each share, sums over documents of k^2 and k n, where k of a document's n scores count.
+    sizes (Ints): The n of each document.
     """
-    n = int(sizes.sum())
+    n = int(sizes.sum())  # residual: the sum over documents of (k - share * n)^2
     residual = (kk - 2 * share * kn + share**2 * float((sizes**2).sum())) * len(sizes) / (len(sizes) - 1)
     independent = n * share * (1 - share)
     return np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(share)), where=independent > 0))

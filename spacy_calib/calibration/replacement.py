@@ -1,4 +1,4 @@
-"""Whether a new fit or an adaptation is better than the present calibration, by cross-validated losses of the same units."""
+"""Whether a new fit or an adaptation is better than the present calibration, by log losses of the same units with gold."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _TIMES_FOR_FIT = 2.5
 
 
 def fewest_of(unit: str) -> int:
-    """Return the minimum number of units with gold for a comparison: tokens are more alike than entities or documents."""
+    """Return the minimum number of units with gold for a comparison: more tokens than entities, since tokens are more alike."""
     return _FEWEST_TOKENS if unit == TOKEN else _FEWEST
 
 
 def is_enough(unit: str, n_units: int) -> bool:
+    """Return whether so many units with gold are enough for a comparison. unit (str): "token", "entity" ..."""
     return n_units >= fewest_of(unit)
 
 
@@ -40,8 +41,7 @@ class Replacement(Serializable):
     present, fit (float): Loss of the present scores, and cross-validated loss of the new fit. adapted (float | None):
         Cross-validated loss of the present scores with an adaptation; None with a single document. error (float): Standard
         error, by document, of the difference between the fit and the better one of the others. units (int): Number of units.
-        unit (str): What they are.
-    winner (str): PRESENT, ADAPTED or FIT.
+    unit (str): What the units are, such as "entity". winner (str): PRESENT, ADAPTED or FIT.
     """
 
     present: float = saved_field(number(0.0))
@@ -54,12 +54,12 @@ class Replacement(Serializable):
 
     @property
     def gains(self) -> bool:
-        """Whether the winner is another than the present calibration, on enough units."""
+        """Whether the winner is the new fit or the adaptation, and there are enough units."""
         return self.winner != PRESENT and is_enough(self.unit, self.units)
 
 
 def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "entity") -> Replacement:
-    """Compare losses: an adaptation wins by any lower loss, a fit by one lower by more than a standard error, on enough units.
+    """Compare mean losses. An adaptation wins by any lower loss; a fit must be lower by a standard error and on enough units.
 
     losses (Mapping): PRESENT, FIT and perhaps ADAPTED -> cross-validated log loss of each of n > 0 units.
     documents (Ints): Document of each unit, ascending. unit (str): What the units are.
@@ -72,9 +72,10 @@ def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "e
 
 
 def align_scores(keys: Ints, other_keys: Ints, scores: Floats) -> Floats:
-    """Look up the score of each unit by its key, shape (n,); NaN if the key is not among the other keys.
+    """Return the scores of m units in the order of n keys, shape (n,); NaN for a key that none of the m units has.
 
-    keys, other_keys (Ints): Identify units, shapes (n, k) and (m, k). scores (Floats): Of the other keys, shape (m,).
+    keys, other_keys (Ints): A row of k numbers that identifies each unit, shapes (n, k) and (m, k). scores (Floats): Score of
+        each unit of other_keys, shape (m,).
     """
     index_of_key: dict[Any, int] = {key: i for i, key in enumerate(map(tuple, other_keys.tolist()))}
     index = np.array([index_of_key.get(tuple(key), -1) for key in keys.tolist()], dtype=np.intp)
@@ -84,10 +85,10 @@ def align_scores(keys: Ints, other_keys: Ints, scores: Floats) -> Floats:
 def compare_scores(
     scores: Mapping[str, Floats], hits: NDArray[np.bool_], documents: Ints, unit: str = "entity"
 ) -> Replacement | None:
-    """Compare scores on the units that have all of them; None if there are no such units.
+    """Compare the log losses of scores on the units that have a score of each kind; None if there are no such units.
 
-    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, NaN without one. documents (Ints): Document
-        of each unit, ascending. unit (str): What the units are.
+    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, or NaN. hits: Whether each is right.
+    documents (Ints): Document of each unit, ascending. unit (str): What the units are.
     """
     index = np.flatnonzero(np.all([~np.isnan(values) for values in scores.values()], axis=0))
     if not len(index):

@@ -46,16 +46,15 @@ class Part(ABC):
         return fresh
 
     def settings(self) -> dict[str, Any]:
-        """Return the constructor arguments, as plain data."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Return name, settings and learned attributes (None if it is not fitted), which `make_part` takes."""
+        """Return registered name, settings and learned attributes (None if not fitted), from which `make_part` rebuilds it."""
         values = {name: as_saved(getattr(self, name, None)) for name in self._learned}
         return {self.kind: self.registered, "settings": self.settings(), "learned": values}
 
     def load_learned(self: _AnyPart, values: dict[str, Any]) -> _AnyPart:
-        """Set the learned attributes from a state, if it has any. RAISES InvalidState: they are not of the form declared."""
+        """Set the learned attributes to these values, unless all are None. RAISES InvalidState: they lack the declared form."""
         if any(value is not None for value in values.values()):
             form = type(self).learned_form or record({name: floats() for name in self._learned})
             for name, value in form(values, "learned").items():
@@ -64,11 +63,11 @@ class Part(ABC):
 
 
 class UnreadableState(ValueError):
-    """The bytes are damaged, or no state of the expected format; `str()` gives the reason."""
+    """Saved bytes are damaged, or not a state of the expected format; `str()` gives the reason."""
 
 
 class OtherVersion(ValueError):
-    """The state is of another format version. version (int): Which."""
+    """A saved state is of a format version that this package does not read. version (int): That version."""
 
     def __init__(self, version: int):
         super().__init__(f"format version {version}")
@@ -84,7 +83,7 @@ class MissingPart(ValueError):
 
 
 def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> bytes:
-    """Write plain data and numpy arrays as bytes. format (str): Its name, which `unpack` checks."""
+    """Return plain data and arrays as bytes with a checksum. format (str): Name of the kind of state, which `unpack` checks."""
     import srsly
 
     body = srsly.msgpack_dumps(state)
@@ -92,7 +91,7 @@ def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> b
 
 
 def unpack(data: bytes, format: str) -> Any:
-    """Read the state that `pack` wrote. RAISES UnreadableState: other or damaged bytes. OtherVersion: another version."""
+    """Return the state that `pack` packed. RAISES UnreadableState: other or damaged bytes. OtherVersion: another version."""
     try:
         outer = _decode(data)
         if outer["format"] != format:
@@ -122,7 +121,7 @@ def _decode(data: bytes) -> Any:
 def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:
     """Rebuild a registered object of a pipe (recalibrator, scaling, context ...), here called a part, from its `state()`.
 
-    find (Callable): (kind, name) -> the registered function; None if no function has this name.
+    find (Callable): (kind, name) -> the registered function, which makes the part; None if no function has this name.
     RETURNS: The part, not fitted if the state has no learned values.
     RAISES MissingPart: the function of the part, or of one among its settings, is not found. InvalidState: it refuses the
         settings or the learned values.

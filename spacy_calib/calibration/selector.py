@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class Selector:
     """Chooses the steps of a fit: the candidate of minimum cross-validated log loss.
 
-    Candidates are vector scaling, a context with and without it, and each method in each number of tag frequency groups;
-    Platt scaling in as many groups if a token may have several labels. Raw scores are chosen only if all others lose by more
-    than a standard error. Folds are of documents; with few documents they are of blocks of tokens, and only vector (or Platt)
-    scaling is tried.
+    Candidates are vector scaling, a context alone or after vector scaling, and each method with each number of tag frequency
+    groups. If a token may have several labels, Platt scaling with these numbers of groups replaces vector scaling. Raw scores
+    are chosen only if all others lose by more than a standard error. Folds are of documents; with few documents they are of
+    blocks of tokens, and only vector (or Platt) scaling is tried.
 
-    methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups.
+    methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups to try.
     RAISES C001: a setting out of range.
     """
 
@@ -42,7 +42,11 @@ class Selector:
         learn_context: LearnContext | None = None,
         progress: Progress = UNREPORTED,
     ) -> CalibrationPlan:
-        """Choose a plan. group: Applies a grouping to the labels. scalable: False if a token may have several labels."""
+        """Choose the plan of the steps for these pairs.
+
+        group (Callable): Takes a grouping and returns the groups of the labels. scalable (bool): False if a token may have
+            several labels. learn_context (LearnContext | None): Fits a context; None tries no context.
+        """
         from .choice import ChoiceInputs, choose_plan  # imported by a fit only
 
         return choose_plan(self, ChoiceInputs(data, group, scalable, learn_context), progress)
@@ -52,7 +56,7 @@ def make_selector(methods: Sequence[str] = ("isotonic",), n_groups: Sequence[int
     """Make the selector of the setting `selection`.
 
     methods (list[str]): Short names of recalibrators to compare, in addition to vector scaling and the context.
-    n_groups (list[int]): Numbers of tag frequency groups to try with each.
+    n_groups (list[int]): Numbers of tag frequency groups to try with each recalibrator.
     RAISES C001: a setting out of range, or an unknown name. C185: two registered objects have one short name.
     """
     known = recalibrators()

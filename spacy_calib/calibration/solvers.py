@@ -1,6 +1,6 @@
 """Functions of log-odds, and the two minimizers of all penalized fits: Newton's method for few coefficients, L-BFGS for many.
 
-The offsets of tags alone have a Newton's method of their own, for all units at once (`calibration.tag_offsets`).
+Only offsets of tags and groups are fitted elsewhere: `calibration.tag_offsets` has a Newton's method for all of them at once.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _CHUNK_ROWS = 1 << 20
 
 
 def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
-    """Return log(q / (1 - q)) of scores clipped to this distance from 0 and 1."""
-    probabilities = np.minimum(np.maximum(scores, clip), 1 - clip)  # several times as fast as np.clip for a few
+    """Return log(q / (1 - q)) of each score q, which is first clipped to [clip, 1 - clip]."""
+    probabilities = np.minimum(np.maximum(scores, clip), 1 - clip)  # several times as fast as np.clip for short arrays
     return np.log(probabilities) - np.log1p(-probabilities)
 
 
 def sigmoid(margins: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x)) without overflow."""
+    """Return the probability 1 / (1 + exp(-x)) of each margin x (log-odds), without overflow."""
     return 1.0 / (1.0 + np.exp(np.minimum(-margins, 700.0)))
 
 
 def softplus(margins: Floats) -> Floats:
-    """Return log(1 + exp(x)) without overflow; several times as fast as logaddexp(0, x)."""
+    """Return log(1 + exp(x)) of each margin x (log-odds), without overflow; several times as fast as logaddexp(0, x)."""
     return np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
 
 
 def combine(features: Floats, coefficients: Floats) -> Floats:
-    """Return features @ coefficients, (n,), added up by column, so that a row's result depends on that row alone to the bit.
+    """Return features @ coefficients, shape (n,). Columns are added one by one: BLAS may round a row differently in each batch.
 
-    features (Floats): Shape (n, k). coefficients (Floats): Shape (k,), or (n, k) for different ones in each row.
+    features (Floats): Shape (n, k). coefficients (Floats): Shape (k,), or (n, k) if each row has coefficients of its own.
     """
     margins = features[:, 0] * coefficients[..., 0]
     for column in range(1, features.shape[1]):
@@ -61,34 +61,34 @@ def fit_logistic(
 ) -> Floats:
     """Fit a logistic regression with a Gaussian prior on its coefficients, by Newton's method.
 
-    It minimizes the log loss plus prior / 2 times the squared distance of the coefficients from prior_mean.
+    It minimizes the weighted log loss plus prior / 2 times the squared distance of the coefficients from prior_mean.
 
-    features (Floats): Shape (n, k). hits: (n,), booleans or shares of hits. weights (Floats | None): (n,).
-    prior_mean (Floats): (k,). prior (float | Floats): Precision, for all or for each, (k,); 0 for no prior.
-    RETURNS (Floats): The coefficients, shape (k,).
+    features (Floats): Shape (n, k). hits: Booleans, or shares of hits, shape (n,). weights (Floats | None): Weight of each row,
+        (n,); None for 1. prior_mean (Floats): Mean of the prior, (k,). prior (float | Floats): Its precision, one number or
+        one for each coefficient, (k,); 0 for no prior. RETURNS (Floats): The coefficients, shape (k,).
     """
     columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
-    mass = np.ones(len(hits)) if weights is None else weights
+    row_weights = np.ones(len(hits)) if weights is None else weights
     k, chunks = len(prior_mean), [slice(start, start + _CHUNK_ROWS) for start in range(0, max(1, len(hits)), _CHUNK_ROWS)]
     coefficients = prior_mean.copy()
 
     def loss(size: float, step: Floats) -> float:
-        """Return the penalized loss after a step of this size."""
+        """Return the penalized loss at coefficients - size * step."""
         total = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
         for chunk in chunks:
             margins = combine(columns[chunk], coefficients) - size * combine(columns[chunk], step)
-            total += (mass[chunk] * softplus(margins) - mass[chunk] * hits[chunk] * margins).sum()
+            total += (row_weights[chunk] * softplus(margins) - row_weights[chunk] * hits[chunk] * margins).sum()
         return float(total)
 
     for _ in range(_STEPS):
-        gradient, hessian = _derivatives(columns, hits, mass, coefficients, chunks)
+        gradient, hessian = _derivatives(columns, hits, row_weights, coefficients, chunks)
         gradient += prior * (coefficients - prior_mean)
-        hessian.flat[:: k + 1] += prior
+        hessian.flat[:: k + 1] += prior  # the diagonal
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
         largest_change = max(float(np.abs(combine(columns[chunk], step)).max(initial=0.0)) for chunk in chunks)
         size = 1.0
-        # After a short step the curvature is nearly the same: Newton's method is safe, while differences of the loss would be
-        # rounding noise.
+        # A long step is halved until it lowers the loss. A short one needs no check: the curvature hardly changes, and
+        # differences of the loss would be rounding noise.
         if largest_change > _NEAR:
             current = loss(0.0, step)
             while loss(size, step) > current and size > 1e-8:
@@ -100,13 +100,16 @@ def fit_logistic(
 
 
 def _derivatives(
-    columns: Floats, hits: NDArray[Any], mass: Floats, coefficients: Floats, chunks: Sequence[slice]
+    columns: Floats, hits: NDArray[Any], row_weights: Floats, coefficients: Floats, chunks: Sequence[slice]
 ) -> tuple[Floats, Floats]:
-    """Return (gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). chunks: Slices of the rows."""
+    """Return the gradient, (k,), and the Hessian, (k, k), of the weighted log loss without prior, summed over chunks of rows.
+
+    columns (Floats): Features, (n, k). hits, row_weights: Hits or shares of hits, and weights, (n,).
+    """
     k = len(coefficients)
     gradient, hessian = np.zeros(k), np.zeros((k, k))
     for chunk in chunks:
-        rows, weights = columns[chunk], mass[chunk]
+        rows, weights = columns[chunk], row_weights[chunk]
         probabilities = sigmoid(combine(rows, coefficients))
         residuals = weights * probabilities - weights * hits[chunk]
         curvature = weights * probabilities * (1.0 - probabilities)
@@ -121,10 +124,11 @@ def _derivatives(
 def minimize_smooth(
     loss: Callable[[Floats], tuple[float, Floats]], start: Floats, tolerance: float, most_steps: int, memory: int
 ) -> Floats:
-    """Return the weights of minimum loss, by L-BFGS.
+    """Return the weights that minimize a smooth loss, found by L-BFGS.
 
     loss (Callable): Weights -> (loss, its gradient). start (Floats): Initial weights. tolerance (float): The search ends with
-        a step that lowers the loss by less than this share of it. memory (int): Pairs of steps and gradients that are kept.
+        a step that lowers the loss by less than this share of it. most_steps (int): Maximum number of steps. memory (int):
+        Number of past steps, with their changes of the gradient, from which the curvature is estimated.
     """
     from scipy.optimize import minimize
 
@@ -137,7 +141,7 @@ def minimize_smooth(
 
 @cache
 def _thread_pools() -> Any:
-    """Return the thread pools of the loaded libraries; cached, since finding them takes longer than a short minimization."""
+    """Return the controller of all loaded libraries' thread pools; cached, since finding them takes longer than a short fit."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

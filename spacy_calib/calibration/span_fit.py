@@ -1,4 +1,4 @@
-"""Fitting the maps of whole spans, on spans with gold."""
+"""Fits the maps that calibrate the scores of whole spans, on spans with gold."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class SpanData:
-    """The n spans of a source that a span calibration is fitted on.
+    """The n spans of a source (on the Docs, and other candidates) that a span calibration is fitted on.
 
     spans (Spans), raw (Floats): The spans, and their raw scores. hits (Ints): 1 right, 0 wrong, -1 gold not known.
-    documents (Ints): Document of each, ascending. gold (Ints): Number of gold spans of each document, shape (n_docs,).
+    documents (Ints): Document of each span, ascending. gold (Ints): Number of gold spans of each document, shape (n_docs,).
     RAISES C002: lengths differ.
     """
 
@@ -53,12 +53,12 @@ class SpanData:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The known spans as pairs, with their labels as tags."""
+        """The known spans as pairs with their raw scores: a row for each span, its label as the tag."""
         index = self.known_indices
         return Pairs(np.arange(len(index)), self.spans.labels[index], self.raw[index], self.hits[index] == 1, len(index))
 
     def pairs_with(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
-        """Return the pairs with these calibrated scores. unit (str): What counts as a document."""
+        """Return the known spans as pairs with these calibrated scores, one each. unit (str): What counts as a document."""
         return JudgedPairs(self.pairs, scores, self.known_documents, unit)
 
 
@@ -71,10 +71,10 @@ LearnSpanContext = Callable[
 
 @dataclass(frozen=True, eq=False)
 class SpanFit:
-    """Fitted steps of spans, with the spans that they were fitted on.
+    """The fitted steps that calibrate spans, with the spans that they were fitted on.
 
     calibration (SpanCalibration): The steps. data (SpanData): The spans.
-    held_out (Floats): Out-of-fold calibrated score of each known span.
+    held_out (Floats): Out-of-fold calibrated score of each known span (a span on the Doc whose gold is known).
     context (dict | None): Facts about the context, for `info`; None without one.
     """
 
@@ -85,7 +85,7 @@ class SpanFit:
 
 
 def held_out_scores(data: SpanData, groups: Groups) -> Floats:
-    """Return the out-of-fold score of each known span, by maps without context; the raw score if there is one document."""
+    """Return the score of each known span by maps fitted to the other folds, without context; raw if there is one document."""
     spans, pairs = data.known_spans, data.pairs
     if len(np.unique(data.known_documents)) < 2:
         return pairs.scores
@@ -98,7 +98,7 @@ def held_out_scores(data: SpanData, groups: Groups) -> Floats:
 
 
 def drop_useless_scores(data: SpanData, groups: Groups) -> SpanData:
-    """Return the data without the further scores of spans if these do not lower the cross-validated log loss."""
+    """Return the data unchanged if further scores of spans lower the cross-validated log loss, else without further scores."""
     if not data.spans.further_scores.shape[1]:
         return data
     plain = replace(data, spans=data.spans.without_further_scores())
@@ -107,11 +107,11 @@ def drop_useless_scores(data: SpanData, groups: Groups) -> SpanData:
 
 
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
-    """Fit a map to the spans on the Doc and one to the other candidates, each with known gold, then the context.
+    """Fit one map to the spans on the Docs, one to the other candidates of the source, then a context to the spans on the Docs.
 
-    Further scores of spans are used if they lower the cross-validated log loss.
+    Spans without known gold take no part. Further scores of spans are used if they lower the cross-validated log loss.
 
-    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): Fits the context; None leaves it out.
+    groups (Groups): Groups of the span labels. learn_context (LearnSpanContext | None): Fits the context; None fits none.
     """
     data = drop_useless_scores(data, groups)
     candidate_indices = np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)

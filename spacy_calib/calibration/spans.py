@@ -27,29 +27,25 @@ def product_of(spans: Spans) -> Floats:
 
 
 def span_features(spans: Spans) -> Floats:
-    """Return the features of each span, shape (n_spans, 7), columns as in NAMES.
+    """Return the features of each span, shape (n_spans, 7), with columns as in NAMES.
 
-    They are logits of the minimum and the mean token probability, log p and log(1 - p) of the tokens' product and of the
-    source's own probability (Kull et al. 2017), and log of the number of tokens.
+    The features are logits of the minimum and the mean token probability, log p and log(1 - p) of the product of the token
+    probabilities and of the source's own probability of the span (Kull et al. 2017), and log of the number of tokens.
     """
     if not len(spans):
         return np.zeros((0, len(NAMES)))
     lengths = spans.ends - spans.starts
     mean = np.add.reduceat(spans.token_scores, firsts_of(spans)) / lengths
-    columns = [
-        logit(np.minimum.reduceat(spans.token_scores, firsts_of(spans))),
-        *_logs(product_of(spans)),
-        logit(mean),
-        *_logs(spans.scores),
-        np.log(lengths),
-    ]
+    minimum = np.minimum.reduceat(spans.token_scores, firsts_of(spans))
+    columns = [logit(minimum), *_logs(product_of(spans)), logit(mean), *_logs(spans.scores), np.log(lengths)]
     return np.stack(columns, axis=1)
 
 
 def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
-    """Return the design matrix: features, indicators of the group, slopes by group, and logits of the k further scores.
+    """Return the inputs of the regression: features, group indicators, these times the logit of the product, further logits.
 
-    groups (Ints): In [0, n_groups), -1 for none. RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
+    groups (Ints): Group of each span in [0, n_groups), -1 for none. The last columns are logits of k further scores per span.
+    RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
     """
     is_member = groups[:, None] == np.arange(n_groups)
     group_logits = is_member * logit(product_of(spans))[:, None]
@@ -57,10 +53,12 @@ def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
 
 
 def logit(probabilities: Floats) -> Floats:
+    """Return the log-odds of probabilities clipped to [SMALLEST, 1 - SMALLEST]."""
     return log_odds(probabilities, SMALLEST)
 
 
 def _logs(probabilities: Floats) -> tuple[Floats, Floats]:
+    """Return (log p, log(1 - p)) of probabilities p clipped to [SMALLEST, 1 - SMALLEST]."""
     probabilities_clipped = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
     return np.log(probabilities_clipped), np.log1p(-probabilities_clipped)
 
@@ -83,15 +81,15 @@ def _empty_array() -> Floats:
 
 @dataclass(eq=False)
 class SpanRecalibrator(Serializable):
-    """Logistic regression on the features of a span, with an intercept and a slope for each group of its labels.
+    """Maps spans to probabilities: logistic regression on features of a span, with intercept and slope per group of labels.
 
     An L2 penalty (half the squared norm of the coefficients of standardised features) shrinks the maps of small groups towards
     the common map.
 
-    groups (Groups): Of the span labels.
-    n_spans_, n_hits_ (int): Spans that it was fitted on. fallback_ (str): Why it returns raw scores, or "".
+    groups (Groups): Groups of the span labels. n_spans_, n_hits_ (int): Number of spans of the fit, and of right ones.
+    fallback_ (str): Why raw scores are returned unchanged, or "".
     center_, scale_, weights_ (Floats), intercept_ (float): Mean, deviation and weight of each feature, and the intercept.
-    n_further_ (int): Number of further scores of a span that it uses; 0 to ignore those that spans have.
+    n_further_ (int): Number of further scores of a span that are features; 0 to ignore those that spans have.
     """
 
     groups: Groups = saved_field(Groups.read)
@@ -113,7 +111,7 @@ class SpanRecalibrator(Serializable):
         return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
-        """Fit to n spans. hits (ArrayLike): n booleans, or zeros and ones. RAISES C001: other hits. C002: lengths differ."""
+        """Fit to n spans. hits (ArrayLike): Whether each is right (or 0, 1). RAISES C001: other hits. C002: lengths differ."""
         right = as_hits(hits, len(spans))
         self.n_spans_, self.n_hits_, self.n_further_ = len(spans), int(right.sum()), spans.further_scores.shape[1]
         self.fallback_ = _why_unfittable(self.n_spans_, self.n_hits_)
@@ -122,7 +120,7 @@ class SpanRecalibrator(Serializable):
         return self
 
     def _fit(self, features: Floats, right: Any) -> None:
-        """Standardize the features and fit a logistic regression; the intercept has no penalty."""
+        """Standardize the features, (n_spans, n_features), and fit a logistic regression; the intercept has no penalty."""
         self.center_ = features.mean(axis=0)
         deviation = features.std(axis=0)
         self.scale_ = np.where(deviation > _ROUNDING, deviation, 1.0)
@@ -133,19 +131,20 @@ class SpanRecalibrator(Serializable):
         self.weights_, self.intercept_ = coefficients[:n], float(coefficients[n])
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:
-        """Return the probability that each span is right. raw (Floats): Returned if it is not fitted."""
+        """Return the probability that each span is right. raw (Floats): Raw scores, returned (copied) if there is no map."""
         if self.fallback_ or not self.n_spans_:
             return raw.copy()
         columns = (self._design(spans) - self.center_) / self.scale_
         return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
+        """Return the inputs of the regression for each span, shape (n_spans, n_features)."""
         inputs = spans if self.n_further_ else spans.without_further_scores()
         return design(inputs, self.groups.find(spans.labels).astype(np.intp), len(self.groups))
 
 
 def _why_unfittable(n: int, n_hits: int) -> str:
-    """Return why a map cannot be fitted to n spans with so many hits; "" if it can."""
+    """Return why a map cannot be fitted to n spans, of which n_hits are right; "" if it can."""
     if n < MIN_SPANS:
         return f"{n} spans, {MIN_SPANS} needed"
     if n_hits in (0, n):
@@ -155,22 +154,20 @@ def _why_unfittable(n: int, n_hits: int) -> str:
 
 # The form of a saved SpanCalibration; the class of its context, in `context.tokens`, checks the context.
 SPANS: dict[str, Form] = {
-    "span_maps": maybe(list_of(SpanRecalibrator.read, 2, 2)),
-    "cutoffs": maybe(Cutoffs.read),
-    "span_context": maybe(anything),
+    "span_maps": maybe(list_of(SpanRecalibrator.read, 2, 2)), "cutoffs": maybe(Cutoffs.read), "span_context": maybe(anything),
     "span_adaptations": maybe(list_of(Adaptation.read)),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class SpanMaps:
-    """The first step of spans. chosen, candidates (SpanRecalibrator | None): Maps of spans on the Doc, and of the others."""
+    """The step that maps raw scores of spans. chosen, candidates: Map of spans on the Doc, and of others; None for no map."""
 
     chosen: SpanRecalibrator | None
     candidates: SpanRecalibrator | None
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Replace the scores of chosen spans and of candidates by those of their maps."""
+        """Replace the scores of spans on the Doc (KEPT) and of the other candidates by the values of their maps."""
         assert predictions.spans is not None
         scores = predictions.scores.copy()
         for mask, span_map in ((predictions.levels == KEPT, self.chosen), (predictions.levels != KEPT, self.candidates)):
@@ -181,18 +178,18 @@ class SpanMaps:
 
 
 class SpanContextStep(CalibrationStep, Protocol):
-    """A fitted context of spans, which adjusts scores of spans on the Doc; its class is in `context.tokens`."""
+    """A fitted step that adjusts scores of spans on the Doc by their context; `context.tokens` has its class."""
 
     def state(self) -> dict[str, Any]: ...
 
 
 @dataclass(eq=False)
 class SpanCalibration:
-    """The steps between a source's probability of a span and `Span._.calib_score`.
+    """The steps that turn a source's probability of a span into `Span._.calib_score`, and cut-offs of these scores.
 
     chosen (SpanRecalibrator | None): Fitted map of the spans on the Doc; None leaves raw scores unchanged (not fitted, or
-        a source without spans). candidates (SpanRecalibrator | None): Fitted map of the other spans.
-    context (SpanContextStep | None): Fitted; adjusts scores of spans on the Doc by their neighbours.
+        a source without spans). candidates (SpanRecalibrator | None): Fitted map of the source's other spans.
+    context (SpanContextStep | None): Fitted; adjusts scores of spans on the Doc by the tokens around them.
     cutoffs (Cutoffs | None): The scores from which spans are accepted. A new fit has none; an adaptation keeps them.
     adaptations (tuple[Adaptation, ...]): Steps after the map, in order, which calibrate scores out of domain.
     """
@@ -210,13 +207,14 @@ class SpanCalibration:
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
+        """All steps in the order in which they are applied."""
         maps = SpanMaps(self.chosen, self.candidates)
         return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
 
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
-        """Return (calibrated probability of each span; 1 or 0, whether it reaches its cut-off, -1 without).
+        """Return two arrays: the calibrated probability of each span, and 1 if it reaches its cut-off, 0 if not, -1 without.
 
-        raw (Floats): Score of each span. labels (Sequence[str]): Span labels, as columns. view: The tokens, for a context.
+        raw (Floats): Raw score of each span. labels (Sequence[str]): Span labels, as columns. view: The tokens, for a context.
         """
         scores = apply_steps(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
@@ -224,6 +222,7 @@ class SpanCalibration:
         return scores, self.cutoffs.accepts(scores, spans.labels, labels, self.groups).astype(np.int8)
 
     def state(self) -> dict[str, Any]:
+        """Return all parts (both maps, cut-offs, context, adaptations) as plain data and arrays, None for a missing part."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
         context, cutoffs = (part and part.state() for part in (self.context, self.cutoffs))
         adaptations = [part.state() for part in self.adaptations] or None
@@ -231,10 +230,8 @@ class SpanCalibration:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
-        """Rebuild from a state that the form SPANS and the class of the context have read."""
+        """Rebuild a calibration from a state that the form SPANS has read and whose context is already an object."""
+        adaptations = tuple(state["span_adaptations"] or ())
         return cls(
-            *(state["span_maps"] or ()),
-            context=state["span_context"],
-            cutoffs=state["cutoffs"],
-            adaptations=tuple(state["span_adaptations"] or ()),
+            *(state["span_maps"] or ()), context=state["span_context"], cutoffs=state["cutoffs"], adaptations=adaptations
         )

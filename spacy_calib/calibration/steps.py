@@ -40,14 +40,14 @@ class Predictions:
 
     @classmethod
     def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
-        """Start with the entries of tokens. pairs (Pairs | Marginals): All that reach the threshold, or a scaling's floor."""
+        """Make the predictions of all pairs before any step; pairs below the threshold are INPUT_ONLY. words: For a context."""
         is_kept = pairs.scores >= threshold
         levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # INPUT_ONLY is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
-        """Start with spans, a row each: those on the Doc are KEPT, other candidates OUTPUT_ONLY. view: Of their tokens."""
+        """Make the predictions of spans before any step, a row each: KEPT on the Doc, else OUTPUT_ONLY. view: Their tokens."""
         levels = np.where(spans.on_doc, KEPT, OUTPUT_ONLY).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 
@@ -56,12 +56,12 @@ class Predictions:
 
     @property
     def is_kept(self) -> NDArray[np.bool_]:
-        """Whether each prediction reaches the threshold."""
+        """Whether each prediction reaches the threshold (is KEPT), shape (n,)."""
         return np.ones(len(self), dtype=bool) if self.levels is None else self.levels == KEPT
 
     @property
     def kept_indices(self) -> Ints:
-        """Indices of the predictions that reach the threshold."""
+        """Indices of the predictions that reach the threshold (are KEPT), ascending."""
         return self.is_kept.nonzero()[0]
 
     @property
@@ -72,18 +72,19 @@ class Predictions:
         return is_top
 
     def replace_unchecked(self, **fields: Any) -> Predictions:
-        """Return a copy with other values of some fields, faster than `dataclasses.replace`."""
+        """Return a copy with other values of some fields, without checks: faster than `dataclasses.replace`."""
         copy = object.__new__(Predictions)
         vars(copy).update(vars(self), **fields)
         return copy
 
     def take(self, index: Ints) -> Predictions:
+        """Select predictions by index; words and view stay, as they are of all tokens."""
         columns = {name: getattr(self, name) for name in _COLUMNS}
         parts = {name: column[index] for name, column in columns.items() if column is not None}
         return self.replace_unchecked(**parts, spans=self.spans and self.spans.take(index))
 
     def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
-        """Add OUTPUT_ONLY entries before any step: their rows, tags and raw scores."""
+        """Return these predictions, to which no step has been applied, with further OUTPUT_ONLY ones, sorted by row."""
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
@@ -94,16 +95,17 @@ class Predictions:
 
 
 class CalibrationStep(Protocol):
-    """A step of the calibration, which maps scores to other scores."""
+    """A step of a calibration, which replaces the scores of predictions."""
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Return the predictions with other scores; only a context lets scores depend on other rows."""
+        """Return the predictions with other scores. Only in a context do they depend on other rows (tokens, spans)."""
 
 
 class Cut:
-    """The threshold as a step: it drops the INPUT_ONLY predictions."""
+    """The step that drops the predictions below the threshold which only a scaling needed (INPUT_ONLY)."""
 
     def apply(self, predictions: Predictions) -> Predictions:
+        """Return the predictions that are not INPUT_ONLY; their levels become None if all are KEPT."""
         if predictions.levels is None:
             return predictions
         result = predictions.take(predictions.levels.nonzero()[0])  # INPUT_ONLY is 0
@@ -111,6 +113,7 @@ class Cut:
 
 
 def apply_steps(steps: Iterable[CalibrationStep], predictions: Predictions) -> Predictions:
+    """Return the predictions after all steps, each of which takes the result of the previous one."""
     for step in steps:
         predictions = step.apply(predictions)
     return predictions

@@ -1,4 +1,4 @@
-"""Whether there are data enough to choose among methods, or to evaluate a fit. No Docs are needed."""
+"""Units of cross-validation when documents are few, and the comparison of raw with held-out calibrated scores. For arrays."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _BLOCKS = 20
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
     """Return the unit of cross-validation of each pair: its document, or its block of tokens if there are few documents.
 
-    rows, documents (Ints): Token and document of each pair, ascending.
+    rows, documents (Ints): Token and document of each pair, ascending. With documents enough, `documents` itself is returned.
     """
     return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else folds_of(rows, _BLOCKS)
 
 
 def evaluate_held_out(judged_pairs: JudgedPairs) -> HeldOut:
-    """Compare raw scores with out-of-fold calibrated scores. judged_pairs (JudgedPairs): With these scores."""
+    """Compare log loss and ECE of raw and calibrated scores. judged_pairs: Pairs whose calibrated scores are out-of-fold."""
     pairs, scores = judged_pairs.pairs, judged_pairs.calibrated
     units = documents_or_blocks(pairs.rows, judged_pairs.documents)
     raw_losses, calibrated_losses = log_losses(pairs.scores, pairs.hits), log_losses(scores, pairs.hits)
     mean, error = mean_with_error(calibrated_losses - raw_losses, units)
     top = top_pairs(pairs)
     return HeldOut(
-        float(raw_losses.mean()),
-        float(raw_losses.mean()) + mean,
-        error,
-        len(top),
+        raw=float(raw_losses.mean()),
+        calibrated=float(raw_losses.mean()) + mean,
+        error=error,
+        tokens=len(top),
         off_raw=ece(pairs, top=top) or 0.0,
         off=ece(pairs, scores, top=top) or 0.0,
         excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),

@@ -31,9 +31,9 @@ _SEARCH_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Offsets(Serializable):
-    """Offsets of some units: tags, or groups of tags.
+    """One offset for each unit, where a unit is a tag or a group of tags.
 
-    values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 without pairs.
+    values (Floats): What is added to the log-odds of a unit's pairs, shape (n_units,); 0 for a unit without pairs.
     strength (float): L2 penalty, strength / 2 times the squared offset: the inverse prior variance of the offsets.
     """
 
@@ -42,13 +42,13 @@ class Offsets(Serializable):
 
 
 def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, strength: float | None = None) -> Offsets:
-    """Fit one offset per unit by minimum log loss plus penalty, by Newton's method for all units at once.
+    """Fit one offset per unit (tag or group) by minimum log loss plus penalty, by Newton's method for all units at once.
 
-    Without a strength, the one of maximum evidence from 2^-6 to 2^11 is taken, with offsets integrated out (empirical Bayes,
-    by Laplace's approximation for each unit).
+    Without a strength, the one of maximum evidence from 2^-6 to 2^11 (or infinity) is taken, with offsets integrated out
+    (empirical Bayes, by Laplace's approximation for each unit).
 
-    margins (Floats): Log-odds of n pairs. hits, units: Of each pair; units in [0, n_units), -1 for none.
-    strength (float | None): 0 fits each unit by itself (up to 15), infinity gives zeros.
+    margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
+    strength (float | None): L2 penalty. 0 is no penalty (offsets are cut at 15), infinity gives zeros, None chooses it.
     RAISES C001: a negative strength.
     """
     if strength is not None and not strength >= 0:
@@ -69,25 +69,24 @@ def average_offsets(
     weights: Floats | None = None,
     outlier_weights: Floats | None = None,
 ) -> Offsets:
-    """Average offsets over a few strengths and none, each weighted by its evidence: for few pairs, which determine no strength.
+    """Average offsets that are fitted with several strengths, and offsets of 0, each weighted by its evidence.
 
-    The strength of the result is the one of maximum evidence.
+    This is for few pairs, which cannot determine one strength. The strength of the result is the one of maximum evidence.
 
-    margins (Floats): Log-odds of n pairs. hits, units: Of each pair; units in [0, n_units), -1 for none.
-    weights (Floats | None): Of the pairs.
-    outlier_weights (Floats | None): If given, a unit is an outlier with a prior probability of one in twenty (tags that other
-        annotators use differently), whose offset a single Gaussian would shrink too much. They replace `weights` where a unit
-        is considered as an outlier.
+    margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
+    weights (Floats | None): Weight of each pair; None for 1. outlier_weights (Floats | None): If given, each unit is an outlier
+        with a prior probability of one in twenty, such as a tag that other annotators use differently: its offset is hardly
+        shrunk, and is fitted with these weights. None allows no outliers.
     """
     outliers = None if outlier_weights is None else _OffsetProblem(margins, hits, units, n_units, outlier_weights)
     return Offsets(*_OffsetProblem(margins, hits, units, n_units, weights).average_over_strengths(outliers))
 
 
 class _OffsetProblem:
-    """The pairs sorted by unit, and sums over each unit's pairs for Newton's method. Arguments as in `fit_offsets`."""
+    """Fits one offset per unit (tag or group) to pairs that are sorted by unit, and computes the evidence for each unit."""
 
     def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
-        """Sort pairs by unit (a group or a tag), so that sums of a unit are sums of a slice."""
+        """Sort pairs by unit, so that sums of a unit are sums of a slice. margins: Log-odds. units: -1 for pairs left out."""
         index = np.flatnonzero(units >= 0)
         margins, units, hits = margins[index], units[index], hits[index]
         weights = np.ones(len(index)) if weights is None else weights[index]
@@ -103,45 +102,47 @@ class _OffsetProblem:
         self.has_pairs = self._sum(self.weights) > 0
 
     def _sum(self, values: Floats) -> Floats:
-        """Return the sum over the pairs of each unit, shape (n_units,)."""
+        """Return the sum over each unit of these values of the sorted pairs, shape (n_units,)."""
         sums = np.zeros(self.n_units)
         if len(values):
             sums[self.present] = np.add.reduceat(values, self.starts)
         return sums
 
     def _shift_margins(self, offsets: Floats) -> Floats:
+        """Return the log-odds of the sorted pairs, each plus the offset of its unit."""
         return self.margins + np.repeat(offsets[self.present], self.counts)
 
     def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
+        """Return the log loss of each unit's pairs with these offsets, (n_units,). shifted_margins: Log-odds plus offsets."""
         return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> Floats:
-        """Return the log likelihood of each unit without an offset (infinite strength)."""
+        """Return the log likelihood of each unit's pairs without an offset (infinite strength), shape (n_units,)."""
         return -self._loss(self.margins, np.zeros(self.n_units))
 
     def choose_strength(self) -> tuple[Floats, float]:
-        """Return (offsets, strength) of maximum evidence."""
+        """Return (offsets, strength) for the strength of maximum evidence, which is searched from strong to weak."""
         offsets = np.zeros(self.n_units)
-        best, highest, n_without_gain = np.inf, self.evidence_without().sum(), 0
+        best_strength, highest_evidence, n_without_gain = np.inf, self.evidence_without().sum(), 0
         for strength in _STRENGTHS.tolist():
             offsets, unit_evidence = self.solve(strength, offsets, _SEARCH_TOLERANCE)
             evidence = unit_evidence.sum()
             n_without_gain += 1
-            if evidence > highest:
-                best, highest, n_without_gain = strength, evidence, 0
-            if n_without_gain >= _PATIENCE and np.isfinite(best):
+            if evidence > highest_evidence:
+                best_strength, highest_evidence, n_without_gain = strength, evidence, 0
+            if n_without_gain >= _PATIENCE and np.isfinite(best_strength):
                 break
-        return self.solve(best)[0], best
+        return self.solve(best_strength)[0], best_strength
 
     def average_over_strengths(self, outliers: _OffsetProblem | None) -> tuple[Floats, float]:
-        """Return (offsets, strength of maximum evidence). outliers: The same pairs, weighted as outliers, if possible."""
+        """Return (offsets averaged over strengths, strength of maximum evidence). outliers: The pairs with outlier weights."""
         solutions = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
             solutions.append(self.solve(strength, solutions[-1][0]))
         if outliers is not None:
             solutions = self._mix_with_outliers(solutions, outliers)
         total = np.array([evidence.sum() for _, evidence in solutions])
-        total[0] += np.log(len(_FEW_STRENGTHS))
+        total[0] += np.log(len(_FEW_STRENGTHS))  # no offsets: half of the prior probability
         share = np.exp(total - total.max())
         mean = share @ np.array([offsets for offsets, _ in solutions]) / share.sum()
         return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
@@ -149,8 +150,8 @@ class _OffsetProblem:
     def _mix_with_outliers(
         self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
     ) -> list[tuple[Floats, Floats]]:
-        """Average the offsets of each strength with those of outliers, weighted by evidence; return offsets and evidence."""
-        outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)
+        """Average the offsets of each (offsets, evidence) solution with those that units have as outliers, by evidence."""
+        outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)  # other weights: only the gain is comparable
         outlier_evidence = np.log(_OUTLIER_SHARE) + self.evidence_without() + evidence - outliers.evidence_without()
         mixture = []
         for offsets, evidence in solutions:
@@ -159,9 +160,10 @@ class _OffsetProblem:
         return mixture
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
-        """Return (offset, log evidence) of each unit, both (n_units,), for a prior of this precision; infinite: offsets of 0.
+        """Return the offset and the log evidence of each unit, both (n_units,), for an L2 penalty of this strength.
 
-        start (Floats | None): First guess. tolerance (float): The search ends when all steps are smaller.
+        An infinite strength gives offsets of 0. start (Floats | None): Initial offsets. tolerance (float): The search ends when
+        all steps are smaller. The evidence integrates over the offset by Laplace's approximation; 0 for a unit without pairs.
         """
         offsets = np.zeros(self.n_units) if start is None else start.copy()
         if np.isinf(strength):
@@ -190,13 +192,13 @@ _FORM = record({"settings": record({"strength": _STRENGTH, "group_strength": _ST
 
 
 class TagOffsets:
-    """Offsets after the map of a group: log-odds + offset of the group + offset of the tag.
+    """Offsets in log-odds that are added to mapped scores: one for the group of the tag, and one for the tag.
 
-    An L2 penalty shrinks the offset of a tag towards 0, and so the tag towards its group; likewise for groups. A tag without
-    pairs has exactly its group's map.
+    An L2 penalty shrinks the offset of a tag towards 0, so that tags with few pairs stay close to their group; likewise for
+    groups. A tag without pairs has an offset of 0.
 
     strength, group_strength (float | None): Penalty on offsets of tags, and of groups; None chooses it by evidence.
-    tags_, groups_ (Offsets): The fitted offsets.
+    tags_, groups_ (Offsets | None): The fitted offsets of tags and of groups; None before the fit.
     RAISES C001: a negative strength.
     """
 
@@ -220,7 +222,7 @@ class TagOffsets:
         return offsets
 
     def fit(self, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
-        """Fit the offsets. scores (Floats): Of n pairs, after the maps. hits, tags, groups: Of each pair; -1 for no group."""
+        """Fit offsets of groups, then of tags, to n pairs. scores: After the maps. groups (Ints): Group of each pair, or -1."""
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
         margins = margins + look_up_offsets(self.groups_.values, groups)
@@ -228,7 +230,7 @@ class TagOffsets:
         return self
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return the probabilities with offsets; unchanged if neither tag nor group has one. RAISES C004: not fitted."""
+        """Return scores after the offsets of their tag and group; unchanged where these add to 0. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
         index = np.flatnonzero(offsets != 0)
         adjusted_scores = scores.copy()
@@ -236,18 +238,18 @@ class TagOffsets:
         return adjusted_scores
 
     def adjust_margins(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Add the offsets to log-odds, which are clipped as in the fit if they have one. RAISES C004: not fitted."""
+        """Return log-odds plus offsets; where the offset is not 0, log-odds are first clipped as in the fit. RAISES C004."""
         offsets = self.offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 
     def offsets(self, tags: Ints, groups: Ints) -> Floats:
-        """Return the sum of the offsets of each pair's tag and group. RAISES C004: not fitted."""
+        """Return the offset of each pair's tag plus that of its group, shape (n,). RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
         return look_up_offsets(self.groups_.values, groups) + look_up_offsets(self.tags_.values, tags)
 
     def describe(self) -> dict[str, float | None]:
-        """Return the strengths; None if all offsets are 0 by maximum evidence. RAISES C004: not fitted."""
+        """Return the penalties on offsets of tags and groups; None for infinity (all offsets 0). RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
         strengths = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
@@ -257,7 +259,7 @@ class TagOffsets:
         return {"strength": self.strength, "group_strength": self.group_strength}
 
     def state(self) -> dict[str, Any]:
-        """Return settings and offsets, which `read` takes."""
+        """Return settings and fitted offsets as plain data and arrays, from which `read` rebuilds the object."""
         states = {name: offsets and offsets.state() for name, offsets in (("tags", self.tags_), ("groups", self.groups_))}
         return {"settings": self.settings(), "learned": states}
 
@@ -268,26 +270,27 @@ class TagOffsets:
         return cls(**fields["settings"]).load_learned(fields["learned"])
 
     def load_learned(self, values: dict[str, Any]) -> TagOffsets:
+        """Set the fitted offsets from saved values, and return this object. RAISES InvalidState: they have another form."""
         fields = _LEARNED_FORM(values, "learned")
         self.tags_, self.groups_ = fields["tags"], fields["groups"]
         return self
 
     def sizes(self) -> tuple[int, int] | None:
-        """Return the numbers of (tags, groups) that it was fitted to; None if it is not fitted."""
+        """Return the numbers (of tags, of groups) that the offsets were fitted to; None if they are not fitted."""
         return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
 
 
 def as_tag_offsets(value: TagOffsets | bool | None) -> TagOffsets | None:
-    """Return the prototype that a setting means: True one whose strengths are learned, False or None no offsets."""
+    """Return the prototype for the setting `tag_offsets`: True means one with learned strengths, False and None mean None."""
     return value if isinstance(value, TagOffsets) else TagOffsets() if value else None
 
 
 def learned_offsets(value: Any, where: str) -> TagOffsets:
-    """Read fitted tag offsets without settings, as a form of saved state."""
+    """Rebuild fitted tag offsets from saved values alone, without settings. where (str): Path in the state, for errors."""
     return TagOffsets().load_learned(dict_of(anything)(value, where))
 
 
 def look_up_offsets(values: Floats, units: Ints) -> Floats:
-    """Return the value of each unit; 0 for units below 0 or past the end."""
+    """Return values[unit] for each of n units, shape (n,); 0 for units below 0 or past the end."""
     padded_values = np.append(values, 0.0)
     return padded_values[np.where((units >= 0) & (units < len(values)), units, len(values))]

@@ -21,10 +21,10 @@ _WALKS = 10_000
 
 @dataclass(frozen=True)
 class Threshold:
-    """A cut-off with its precision.
+    """A cut-off of span scores, with the precision of the spans that reach it.
 
     cutoff (float | None): Minimum score that is accepted; None if no cut-off reaches the precision with the confidence.
-    spans, kept, right (int): Number of spans; of those at or above the cut-off; of those of them that are right.
+    spans (int): Number of spans. kept (int): Number of spans at or above the cut-off. right (int): Number of right kept spans.
     low, high (float | None): Prediction interval of the precision among as many spans of other documents of the source; it is
         wrong for at most 1 - confidence of all data sets. `low` is lower than for a cut-off chosen in advance, since data on
         which precision is high by chance are more likely to have a cut-off.
@@ -51,14 +51,13 @@ def find_threshold(
 ) -> Threshold:
     """Find the lowest cut-off that reaches a precision with a confidence.
 
-    Cut-offs are tested towards lower scores, from several starts, each by an exact binomial test of the precision of
-    the spans it keeps (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), all at a level so low
-    that with the confidence none passes by chance. The lowest that passes is taken.
+    Each cut-off has an exact binomial test of the precision of the spans it keeps. From several starts, cut-offs are tested
+    towards lower scores until one fails (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), all at a
+    level so low that with the confidence no wrong one passes by chance. The lowest that passes is taken.
 
-    scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of
-        each; spans of one document count for less if they are right or wrong together.
-    precision, confidence (float): In (0, 1).
-    RAISES C001: a number out of range. C002: lengths differ.
+    scores (Floats): Calibrated score of each span, (n,). hits: Whether each span is right, (n,). documents (Ints): The
+        document of each span; spans of one document count for less if they are right or wrong together.
+    precision, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
     """
     check_shares(precision=precision, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"hit": hits, "document": documents})
@@ -74,6 +73,7 @@ def find_threshold(
     starts, p_values = _starts(n_kept, size, precision, error), binomial_p_values(n_right / n_kept, size, precision)
     passes = p_values <= _shared_level(size[starts], precision, error)
     cutoffs = np.arange(len(passes))
+    # A cut-off is accepted if it and all cut-offs tested before it, back to the last start, pass.
     last_starts = np.maximum.accumulate(np.where(np.isin(cutoffs, starts), cutoffs, -1))
     last_failures = np.maximum.accumulate(np.where(passes, -1, cutoffs))
     passing_cutoffs = np.flatnonzero(last_starts > last_failures)
@@ -94,21 +94,25 @@ def check_shares(**settings: float) -> None:
 
 
 def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
-    """Return the cut-offs where sequences of tests start: log-equal steps from the fewest spans that could pass to all."""
+    """Return the indices of the cut-offs where sequences of tests start, log-equally spaced in the number of kept spans.
+
+    The first keeps just enough spans to pass if all are right; the last keeps all. n_kept (Ints), size (Floats): Number of kept
+    spans, and of independent ones, at each cut-off. error (float): 1 - confidence.
+    """
     # With fewer spans a test would fail, even if all were right, at an equal part of the error rate.
     is_enough = size >= log(error / _STARTS) / log(precision)
     first = n_kept[is_enough.argmax() if is_enough.any() else -1]
-    # A little less, since the last of these may be rounded to more than there are.
+    # A little less, since the last number may be rounded to more spans than there are.
     return np.unique(np.searchsorted(n_kept, np.geomspace(first, n_kept[-1], _STARTS) * (1 - 1e-12)))
 
 
 def _shared_level(size: Floats, precision: float, error: float) -> float:
-    """Return the level of all tests, at which one of the first tests passes by chance in a share `error` of all data sets.
+    """Return the significance level of all tests, at which any first test of a sequence passes by chance with P = error.
 
-    By chance: the precision is just missed at all cut-offs. The tests are of the same spans and pass together, so the level is
-    above an equal part of the error rate for each (as in Westfall and Young 1993, by simulation). The later tests of the
-    sequences add almost nothing: the cut-offs that miss the precision and are tested first lie in the same range, where tests
-    in equal steps of log size are least dependent.
+    By chance: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
+    above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests of the sequences add almost nothing: the
+    cut-offs that miss the precision and are tested first lie in the same range, where tests in equal steps of log size are
+    least dependent.
 
     size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
     """
@@ -123,23 +127,24 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     for n, right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
         p_values = binomial_p_values(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
         lowest_levels = np.minimum(lowest_levels, p_values[right])
-    # One standard error fewer than that share of walks, since the simulation is not exact.
-    walks = error * _WALKS
-    highest = np.sort(lowest_levels)[int(walks - sqrt(walks))]
-    lower = lowest_levels[lowest_levels < highest]
-    return max(error / len(sizes), float(lower.max(initial=0.0)))
+    # At the level, a share `error` of the walks passes, less one standard error, since the simulation is not exact.
+    n_passing = error * _WALKS
+    first_too_high = np.sort(lowest_levels)[int(n_passing - sqrt(n_passing))]
+    lower_levels = lowest_levels[lowest_levels < first_too_high]
+    return max(error / len(sizes), float(lower_levels.max(initial=0.0)))
 
 
 def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
-    """Return the number of spans kept at each cut-off over the design effect (Kish 1965), shape (n_cutoffs,).
+    """Return how many independent spans those kept at each cut-off are worth, shape (n_cutoffs,).
 
-    right, documents: Whether each span is right, and its document, by falling score, shape (n_spans,). n_kept, n_right (Ints):
-    Number of spans kept at each cut-off, and of right ones among them, shape (n_cutoffs,).
+    That is their number over the design effect of documents (Kish 1965). right, documents: Whether each span is right, and
+    its document, by falling score, (n_spans,). n_kept, n_right (Ints): Spans kept at each cut-off, and right ones (n_cutoffs,).
     """
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
-    # Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off.
+    # If the first i spans are kept, n is the number kept of a document, k of right ones among them, p the share of all that are
+    # right. Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off.
     order = np.argsort(documents, kind="stable")
     first = np.append(True, documents[order][1:] != documents[order][:-1])
     start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
@@ -160,7 +165,7 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
 
 
 def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
-    """Return P(at least this share right) if the true share is `precision`: one-sided exact binomial tests of `size` spans."""
+    """Return p values of exact binomial tests: P(at least a share of `size` spans is right) if each is with P = precision."""
     from scipy.special import betainc
 
     k = share * size
@@ -168,7 +173,10 @@ def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval of the share of `new_size` spans, given `share` of `size` (beta-binomial)."""
+    """Return the prediction interval of the share of hits in new_size units, given a share of hits in size units.
+
+    The prediction is beta-binomial. RETURNS (tuple): (low, high).
+    """
     from scipy.stats import betabinom
 
     n_new = max(1, round(new_size))
@@ -181,10 +189,10 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def round_down(scores: Floats) -> Floats:
     """Round scores down, to three digits of the smaller of p and 1 - p: 0.8537 -> 0.853, 0.994178 -> 0.99417.
 
-    A saved cut-off is one of these, not the score of one text. None comes out above its score.
+    Cut-offs are chosen among rounded scores, so that no saved cut-off is the score of a text. No result is above its score.
     """
-    doubt = np.maximum(np.minimum(scores, 1 - scores), 1e-9)
-    scale = 10.0 ** (2 - np.floor(np.log10(doubt)))
+    distance = np.maximum(np.minimum(scores, 1 - scores), 1e-9)  # from 0 or 1
+    scale = 10.0 ** (2 - np.floor(np.log10(distance)))
     return np.minimum(np.floor(scores * scale + 1e-6) / scale, scores)
 
 
@@ -196,10 +204,10 @@ def find_thresholds(
     precision: Mapping[str, float],
     confidence: float,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key, among rounded scores; the confidence holds for each by itself.
+    """Find the threshold of each key (such as a label) among its rounded scores; the confidence holds for each key by itself.
 
-    precision (Mapping): By key; other keys have no cut-off.
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
+    precision (Mapping): Key -> required precision; other keys get no threshold. RETURNS (dict): Key -> its Threshold.
     """
     scores, key_array = round_down(scores), np.array(keys, dtype=object)
     return {

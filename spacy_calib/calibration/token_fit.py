@@ -30,14 +30,14 @@ _FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """The pairs that a token calibration is fitted on.
+    """The (token, tag) pairs that a token calibration is fitted on.
 
-    pairs (Pairs): All that reach the threshold, or a scaling's floor; rows are tokens in [0, len(gold)).
+    pairs (Pairs): Pairs of tokens with gold that reach the threshold, or a scaling's floor; rows are tokens in [0, len(gold)).
     gold (Ints): Column of the gold tag of each token: -1 if the model does not know it, -2 if there is no gold.
-    documents (Ints): Document of each pair, ascending. n_tags (int): Columns. threshold (float): Pairs below it are not mapped.
+    documents (Ints): Document of each pair, ascending. n_tags (int): Number of tags. threshold (float): Maps skip lower pairs.
     unlabelled_pairs (Pairs), unlabelled_documents (Ints): Pairs of tokens without gold, whose hits have no meaning.
-    words (Any): The words of all tokens, for a context; None without.
-    is_complete (bool): Whether all pairs of each token with gold are known to hit or miss.
+    words (Any): The words of all tokens, which a context reads; None without context.
+    is_complete (bool): Whether each pair of a token with gold is known to be a hit or a miss.
     """
 
     pairs: Pairs
@@ -71,13 +71,13 @@ class FitData:
 
 @dataclass(frozen=True, eq=False)
 class ContextFit:
-    """A fitted context with its out-of-fold scores.
+    """A fitted context (a step that adjusts scores by word and neighbours) with its out-of-fold scores.
 
-    context (Any): Fitted; its `model_` is None if there are too few data. Its class is in `context.tokens`.
-    view (Any): The data as the features see it, with scores as `held_out` and `unlabelled_scores`; None if spans cannot use it.
+    context (Any): Fitted, of a class in `context.tokens`; its `model_` is None if there are too few data.
+    view (Any): All tokens as the context's features see them, with the scores below; None if spans cannot use it.
     held_out (Floats): Out-of-fold score of each pair; unchanged without a model.
-    unlabelled_scores (Floats): Scores of entries without gold. why (str): Why it changes no scores of tokens, or "".
-    about (dict): Facts for `info`.
+    unlabelled_scores (Floats): Score of each pair without gold. why (str): Why the context changes no scores of tokens, or "".
+    about (dict): Facts that `info` shows.
     """
 
     context: Any
@@ -89,7 +89,7 @@ class ContextFit:
 
     @property
     def is_required(self) -> bool:
-        """Whether it is used even if its cross-validated loss is higher."""
+        """Whether the context is used even if its cross-validated loss is higher than without it."""
         return bool(self.context.when == "always")
 
 
@@ -99,12 +99,12 @@ LearnContext = Callable[[Pairs, Pairs, Ints, Any, Progress], ContextFit]
 
 @dataclass(frozen=True, eq=False)
 class CalibrationPlan:
-    """The choice of steps for tokens; also a candidate that a selection compares with others.
+    """The steps chosen for tokens, with maps still to be fitted; also a candidate that a selector compares with others.
 
-    groups (Groups), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
-    evaluation_groups (Groups): The groups by which scores are evaluated.
+    groups (Groups): Groups of tags, each with a map. prototype (Recalibrator): Copied for each map. offsets (TagOffsets |
+        None): Prototype of offsets after the maps. evaluation_groups (Groups): The groups by which scores are evaluated.
     scores (Floats): Out-of-fold score of each pair after scaling and context; the raw score without these.
-    scaling (Scaling | None): Fitted on all pairs. context (ContextFit | None): Fitted on all pairs.
+    scaling (Scaling | None), context (ContextFit | None): Steps before the maps, fitted on all pairs; None without.
     uses_context (bool): Whether the context changes scores of tokens.
     name (str), size (int): Name and number of parameters of a candidate. losses (Floats): Out-of-fold log loss of each kept
         pair. why (str): Why it is not compared, or "". table (dict): The comparison, for `info`; {} if there was none.
@@ -129,7 +129,7 @@ class CalibrationPlan:
         return data.kept_pairs.with_scores(self.scores[data.kept_indices])
 
     def with_context_scores(self, data: FitData) -> CalibrationPlan:
-        """Return the same plan with the out-of-fold scores of the context."""
+        """Return this plan with the out-of-fold scores of its context for the pairs that reach the threshold."""
         assert self.context is not None
         scores = self.scores.copy()
         scores[data.kept_indices] = self.context.held_out
@@ -137,7 +137,7 @@ class CalibrationPlan:
 
 
 def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
-    """Fit the maps and the normalization; scaling and context come fitted with the plan. RAISES C003, C006: too few pairs."""
+    """Fit the maps and the normalization of a plan, whose scaling and context are fitted. RAISES C003, C006: too few pairs."""
     pairs = plan.pairs_of(data)
     maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.offsets).fit(pairs)
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
@@ -149,14 +149,18 @@ def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = Fal
 
 
 def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
-    """Return the out-of-fold calibrated score of each kept pair; folds are of documents (of tokens, if there is only one)."""
+    """Return the out-of-fold calibrated score of each pair that reaches the threshold.
+
+    Folds are of documents (of tokens if there is one document). Only maps are fitted again for each fold: the plan's scores are
+    out-of-fold, and the steps after the maps are those of the calibration.
+    """
     pairs, documents, maps = plan.pairs_of(data), data.kept_documents, calibration.maps
     assert maps is not None
     if len(np.unique(documents)) < 2:
         documents = pairs.rows
 
     def score(train: Ints, test: Ints) -> Floats:
-        fold_maps = maps
+        fold_maps = maps  # too few pairs to fit maps without the test fold
         if 0 < len(train) >= maps.prototype.min_pairs:
             fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.offsets).fit(pairs.take(train))
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
@@ -177,7 +181,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return the predictions of all tokens, with gold and without, as the maps take them; for a plan without context."""
+    """Return the pairs of all tokens, with gold or without, as the maps receive them. The plan must have no context."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: -len(calibration.steps_after(calibration.maps)) - 1]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
@@ -186,7 +190,7 @@ def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibrat
 
 
 def _fit_other(pairs: Pairs) -> Recalibrator:
-    """Fit a map to the probability that the right tag of a token is none of its pairs."""
+    """Fit a map that calibrates the probability that none of a token's pairs has the right tag."""
     rows, token = np.unique(pairs.rows, return_inverse=True)
     is_missed = np.bincount(token, weights=pairs.hits, minlength=len(rows)) == 0
     return Platt().fit(missing_probability(token, pairs.scores, len(rows)), is_missed)

@@ -1,4 +1,4 @@
-"""The calibration of tokens: the steps from a source's probabilities to calibrated ones, and cut-offs."""
+"""The calibration of tokens: the steps from the raw probabilities of a source to calibrated ones, and the cut-offs of these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .steps import OUTPUT_ONLY, CalibrationStep, Cut, Predictions, apply_steps
 
 
 def check_normalize(normalize: bool | str) -> bool | str:
-    """Return the setting `normalize`. RAISES C001: it is neither True, False nor "other"."""
+    """Return the setting `normalize` unchanged. RAISES C001: it is neither True, False nor "other"."""
     if normalize not in (True, False, "other"):
         raise calib_error("C001", name="normalize", wanted='true, false or "other"', given=repr(normalize))
     return normalize
@@ -31,11 +31,11 @@ def check_normalize(normalize: bool | str) -> bool | str:
 
 @dataclass(eq=False)
 class CalibratedEntries:
-    """The m entries of some tokens that reach the threshold, after all steps.
+    """The m entries (tokens with a possible label) that reach the threshold, with raw scores and scores after all steps.
 
-    marginals (Marginals): With raw scores. scores (Floats): Calibrated, shape (m,).
+    marginals (Marginals): The entries with raw scores. scores (Floats): Calibrated score of each entry, shape (m,).
     view (Any): The tokens as the features of the context see them; None without context.
-    below_threshold (CalibratedEntries | None): Predicted labels below the threshold, not normalized.
+    below_threshold (CalibratedEntries | None): Entries of predicted labels below the threshold, not normalized; None if none.
     """
 
     marginals: Marginals
@@ -46,10 +46,10 @@ class CalibratedEntries:
 
 @dataclass(eq=False)
 class PredictedLabels:
-    """The labels of tokens on the Docs, which may be below the threshold (set by another component, or kept from before).
+    """The labels that tokens have on the Docs; some may be below the threshold, for instance if another component set them.
 
-    hashes (NDArray[uint64]): Of each token's label, 0 for none. column_hashes (NDArray[uint64]): Of each column's label.
-    find_columns (Callable): Returns the column of each token's label, below 0 for none.
+    hashes (NDArray[uint64]): Hash of each token's label, 0 for none. column_hashes (NDArray[uint64]): Hash of each column's
+    label. find_columns (Callable): Returns the column of each token's label, below 0 for none.
     """
 
     hashes: NDArray[np.uint64]
@@ -57,7 +57,10 @@ class PredictedLabels:
     find_columns: Callable[[], Ints]
 
     def add_to(self, predictions: Predictions, scores: Scores) -> Predictions:
-        """Return the predictions with the labels below the threshold as further entries."""
+        """Return the predictions, with an entry added for each token whose label on the Doc has none above the threshold.
+
+        scores (Scores): The probabilities of the source, which give the added entries their raw scores.
+        """
         is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
         if predictions.levels is not None:
             is_predicted &= predictions.is_kept
@@ -73,9 +76,9 @@ class PredictedLabels:
 
 
 class Context(CalibrationStep, Protocol):
-    """A fitted context; its class is in `context.tokens`.
+    """What a fitted context must have: a step that adjusts scores by the token's word and its neighbours (`context.tokens`).
 
-    functions: Functions of Docs that compute its features. shrinkage (CalibrationStep | None): A step after the maps.
+    functions: Functions of Docs that compute some of its features. shrinkage (CalibrationStep | None): A step after the maps.
     """
 
     @property
@@ -91,15 +94,15 @@ class Context(CalibrationStep, Protocol):
 class Normalization:
     """The last step: divide a token's scores by their sum, if that is above 0.
 
-    how (bool | str): With "other" the sum includes the probability of all labels without an entry.
-    other (Recalibrator | None): The map of that probability.
+    how (bool | str): True, or "other": then the sum includes the probability of all labels below the threshold.
+    other (Recalibrator | None): The map that calibrates this probability; None takes it as it is.
     """
 
     how: bool | str
     other: Recalibrator | None
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Divide the scores of each row by their sum, to which "other" adds the probability of the tags below the threshold."""
+        """Divide the scores of each token by their sum. Predicted labels below the threshold are left out and unchanged."""
         if not len(predictions.scores):
             return predictions
         rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept
@@ -122,7 +125,7 @@ TOKENS: dict[str, Form] = {
 
 @dataclass(eq=False)
 class TokenCalibration:
-    """The steps between a source's probability and `Token._.calib_score`.
+    """The steps that turn a source's probabilities of labels into `Token._.calib_score`, and cut-offs of these scores.
 
     maps (GroupedRecalibrator | None): Fitted to the scores after scaling and context; None leaves these unchanged.
     scaling (Scaling | None): Fitted; rescales all tags of a token together before the threshold cuts them off.
@@ -148,26 +151,28 @@ class TokenCalibration:
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
+        """All steps in the order in which they are applied."""
         last = Normalization(self.normalize, self.other) if self.normalize else None
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
     def steps_after(self, step: CalibrationStep) -> tuple[CalibrationStep, ...]:
+        """Return the steps that follow this one."""
         steps = self.steps
         return steps[1 + next(i for i, candidate in enumerate(steps) if candidate is step) :]
 
     def calibrate(
         self, scores: Scores, threshold: float, words: Any = None, predicted_labels: PredictedLabels | None = None
     ) -> CalibratedEntries:
-        """Return the calibrated probabilities of all entries that reach the threshold.
+        """Return the calibrated probabilities of all entries whose raw probability reaches the threshold.
 
-        words (Words | None): The words of all tokens, which a context reads.
-        predicted_labels (PredictedLabels | None): The labels on the Docs. `below_threshold` of the result has the entries of
-            those that do not reach the threshold.
+        scores (Scores): Probabilities of the source. words (Words | None): The words of all tokens, which a context reads.
+        predicted_labels (PredictedLabels | None): The labels on the Docs. Those that do not reach the threshold are calibrated
+            too, as `below_threshold` of the result.
         """
         marginals = scores.marginals_above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
         predictions = Predictions.of_pairs(marginals, threshold, words)
-        # Levels are None if all entries reach the threshold: there is nothing to leave out.
+        # Levels are None if all entries reach the threshold. Else a scaling also reads entries below it.
         if predictions.levels is not None:
             marginals = marginals.take(predictions.kept_indices)
         if predicted_labels is not None and marginals.names is None:  # entries below the threshold have no names
@@ -185,6 +190,7 @@ class TokenCalibration:
     # Saving
 
     def state(self) -> dict[str, Any]:
+        """Return all parts as plain data and arrays, for `from_state`; the setting `normalize` is not among them."""
         names = ("maps", "scaling", "context", "other", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         states = {name: None if part is None else part.state() for name, part in parts.items()}
@@ -194,9 +200,9 @@ class TokenCalibration:
     def from_state(
         cls, state: dict[str, Any], normalize: bool | str, load: Callable[[dict[str, Any]], Any]
     ) -> TokenCalibration:
-        """Rebuild from a state that the form TOKENS has checked.
+        """Rebuild a calibration from a state that the form TOKENS has checked.
 
-        load (Callable): Rebuilds one part from its state by its registered name.
+        normalize (bool | str): The setting, which is not in the state. load (Callable): Rebuilds one part from its state.
         RAISES InvalidState: a part is not fitted, or not to as many tags as the maps.
         """
 
@@ -228,12 +234,12 @@ class TokenCalibration:
 
 
 def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
-    """Return the score below which entries take no part: the threshold, or the floor of a scaling."""
+    """Return the raw score below which entries are not read: the threshold, or the floor of a scaling if one is lower."""
     return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
-    """Return the tokens without probabilities (entities set before the source ran). rows (Ints): Token of each entry."""
+    """Return the tokens that the source skipped (as in entities set before it ran). rows (Ints): Token of each entry."""
     empty_rows = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(empty_rows):
         return empty_rows
@@ -241,5 +247,5 @@ def find_silent(scores: Scores, rows: Ints) -> Ints:
 
 
 def missing_probability(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
-    """Return the probability of all tags of each token without an entry together, shape (n_tokens,)."""
+    """Return for each token 1 - the sum of its entries' scores: the probability of all tags without an entry, (n_tokens,)."""
     return np.clip(1.0 - np.bincount(rows, weights=scores, minlength=n_tokens), 0.0, 1.0)

@@ -1,1 +1,1 @@
-"""Features of a token and its document, and the calibration step that uses them."""
+"""The context of a token: its words, neighbours and document as features, and the calibration steps that use these."""

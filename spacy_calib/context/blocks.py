@@ -25,7 +25,7 @@ _ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T / _UNIT, np.array([1] * 
 class TokenView:
     """n tokens as the context of their spans sees them.
 
-    tokens (TokenScores): Their scores before the context. columns (Floats): Standardized features, shape (k, n).
+    tokens (TokenScores): Scores of the tokens before the context. columns (Floats): Standardized features, shape (k, n).
     forms (Ints): Index of each token's form in the vocabulary of the context, -1 for an unknown form.
     adjusted_scores (Floats): Score of each entry after the context.
     """
@@ -44,10 +44,10 @@ CODE_BLOCKS = ("rival", "ending", "form", "before", "behind", "shape")
 
 @dataclass(frozen=True)
 class WeightBlock:
-    """A block of weights. size (int): Number of codes. width (int): Weights per code.
+    """A block of weights: each pair has one code in it, or none. size (int): Number of codes. width (int): Weights per code.
 
-    share (float): Its L2 penalty, as a multiple of the ridge.
-    words (str): "form" or "ending" if a code combines the index of one with a tag, else "".
+    share (float): The L2 penalty of the block, as a multiple of the ridge.
+    words (str): "form" or "ending" if a code combines the index of a form or ending with a tag, else "".
     """
 
     name: str
@@ -59,7 +59,7 @@ class WeightBlock:
 
 @dataclass(eq=False)
 class PairInputs:
-    """Inputs of n pairs.
+    """Inputs of the log-linear model for n (token, tag) pairs.
 
     blocks (Sequence[WeightBlock]): Blocks of the model.
     tag_codes (Ints): Twice the tag, plus 1 where it is the top tag of its token, shape (n,).
@@ -76,7 +76,7 @@ class PairInputs:
         return PairInputs(self.blocks, self.tag_codes[index], self.codes[:, index], self.numbers[:, index])
 
     def inputs_of(self, block: WeightBlock) -> tuple[Ints, Floats]:
-        """Return the code of each pair in a block, and the numbers that its weights are multiplied by, shape (width, n)."""
+        """Return the code of each pair in a block, (n,), and the numbers that its weights are multiplied by, (width, n)."""
         if block.name in NUMBER_BLOCKS:
             return self.tag_codes % block.size, self.numbers[NUMBER_BLOCKS[block.name]]
         return self.codes[CODE_BLOCKS.index(block.name)], np.broadcast_to(1.0, (1, len(self.tag_codes)))
@@ -84,28 +84,24 @@ class PairInputs:
 
 @lru_cache(maxsize=64)
 def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tuple[WeightBlock, ...]:
-    """Return all blocks of a fit. Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train.
+    """Return all blocks of weights. Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train.
 
-    n_tags (int): Tags of the fit; one more code stands for all others. n_forms, n_endings (int): Size of the vocabulary.
+    n_tags (int): Number of tags; one more code stands for all others. n_forms, n_endings (int): Size of the vocabulary.
     n_columns (int): Number of feature columns.
     """
     n = n_tags + 1
     # A factor of 2: a tag has other weights where it is the top tag of its token.
     score_blocks = (
-        WeightBlock("line", 1, width=2, share=0.0),
-        WeightBlock("bends", 2, width=N_SCORES),
-        WeightBlock("tag", 2 * n, width=4, share=3.0),
-        WeightBlock("rival", 2 * n * n, share=10.0),
-    )
+        WeightBlock("line", 1, width=2, share=0.0), WeightBlock("bends", 2, width=N_SCORES),
+        WeightBlock("tag", 2 * n, width=4, share=3.0), WeightBlock("rival", 2 * n * n, share=10.0),
+    )  # fmt: skip
     if not n_endings:
         return score_blocks
     word_blocks = (
-        WeightBlock("ending", n_endings * n, words="ending"),
-        WeightBlock("form", n_forms * n, words="form"),
-        WeightBlock("before", n * n, share=10.0),
-        WeightBlock("behind", n * n, share=10.0),
+        WeightBlock("ending", n_endings * n, words="ending"), WeightBlock("form", n_forms * n, words="form"),
+        WeightBlock("before", n * n, share=10.0), WeightBlock("behind", n * n, share=10.0),
         WeightBlock("shape", 8 * n, share=3.0),
-    )
+    )  # fmt: skip
     features = (WeightBlock("features", 2, width=n_columns, share=3.0),) if n_columns else ()
     return (*score_blocks, *word_blocks, *features)
 
@@ -128,6 +124,7 @@ def pair_inputs(
     pairs (tuple): Token, tag, log-odds of each pair, and whether it is the top one of its token. n_tags (int): Tags of the fit.
     """
     rows, tags, log_odds, is_top = pairs
+    # `top` is the index of a pair's rival among the two highest entries of its token. Without words there are four blocks.
     n, top, has_words = n_tags + 1, is_top.astype(np.intp), len(blocks) > 4
     numbers = np.empty((N_SCORES + has_words * len(columns), len(rows)))
     numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds, tokens.top_log_odds[top, rows], tokens.entropy[rows]
@@ -148,7 +145,7 @@ def pair_inputs(
 
 @lru_cache(maxsize=64)
 def _codes_of_tags(n_tags: int) -> Ints:
-    """Return what each tag code contributes to the code in each block of CODE_BLOCKS, shape (6, number of tag codes)."""
+    """Return the part of a pair's code in each block of CODE_BLOCKS that its tag code decides, (6, number of tag codes)."""
     n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)
     tags = tag_codes // 2
     return np.stack([tag_codes * n, tags, tags, tags * n, tags * n, 4 * tag_codes])

@@ -24,24 +24,24 @@ _NO_NEIGHBOUR, _NO_TOP = -2, -1  # their indices from the end
 
 
 class TokenScores:
-    """Scores of n tokens and their derived columns, for the features.
+    """Scores of n tokens, and what features compute from: top tags, neighbours, entropy.
 
     rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
-    log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the highest of its token (of ties the first).
+    log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the token's highest (of ties the first).
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest and the second entry of each token, shape (2, n);
-        -1 and NO_ENTRY if missing.
-    is_scored (Flags): Whether a token has entries and is more than white space.
+        -1 and NO_ENTRY if missing. is_scored (Flags): Whether a token has entries and is more than white space.
     neighbours (tuple): (log-odds, tags) of the highest entry of the previous token, and of the next one: scored tokens of the
         same Doc.
     entropy (Floats): Entropy of each token in nats, with the probability left over by its entries as one more outcome.
     """
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
-        """Find the most probable tag of each token and the next one, those of its neighbours, and its entropy."""
+        """Find the two most probable tags of each token, the most probable tags of its neighbours, and its entropy."""
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
+        # `entries` has the index of each token's highest and second entry; _NO_TOP picks the values of a missing one.
         top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
         runner_up = not_top[find_top(rows[not_top], scores[not_top])]
         entries = np.empty((2, n), dtype=np.intp)
@@ -61,7 +61,7 @@ class TokenScores:
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
 
     def document_means(self, *values: Floats, prior_sums: Floats = _PRIOR_SUMS) -> Floats:
-        """Mean over the scored tokens of each token's Doc, shape (k, n), shrunk towards average tokens: short Docs vary less.
+        """Return means over the scored tokens of each token's Doc, (k, n), shrunk towards average tokens: short Docs vary less.
 
         values (Floats): k columns, each with a value per token.
         prior_sums (Floats): Number of average tokens, and the sum of their values in each column, shape (1 + k, 1).
@@ -78,7 +78,7 @@ class TokenScores:
 class Feature(ABC):
     """A property of a token, other than its word and tags, that may show whether its scores are too high or too low.
 
-    columns (tuple[str, ...]): Description of each column.
+    name (str): Name in configs and saved states. columns (tuple[str, ...]): Description of each column of numbers.
     """
 
     name: str
@@ -86,10 +86,10 @@ class Feature(ABC):
 
     @abstractmethod
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        """Return the columns, with a value per token."""
+        """Return the columns of this feature, each an array with one value per token."""
 
     def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        """Return the description of each column for these tokens."""
+        """Return the description of each of the n_columns columns that the feature has for these tokens."""
         return self.columns
 
 
@@ -105,7 +105,7 @@ class NeighbourConfidence(Feature):
 
 
 class DocumentConfidence(Feature):
-    """Mean confidence and entropy of the Doc: a high score means less in a Doc that is unlike the training data."""
+    """Mean top score and mean entropy of the token's Doc: a high score means less in a Doc that is unlike the training data."""
 
     name = "document"
     columns = ("the document's mean confidence", "the document's mean entropy", "that confidence, times the token's")
@@ -134,7 +134,7 @@ FEATURES: dict[str, Feature] = {feature.name: feature for feature in _FEATURES}
 
 
 class DocFunction(Feature):
-    """A feature from a function of Docs, returning shape (n_tokens,) or (n_tokens, k); it has no name in configs."""
+    """A feature that a function computes from Docs, shape (n_tokens,) or (n_tokens, k). Configs cannot name it."""
 
     def __init__(self, name: str, function: Callable[[Sequence[Any]], NDArray[Any]]):
         self.name = name

@@ -1,4 +1,4 @@
-"""Fits contexts to the scores of a source, and compares out-of-fold scores with and without them."""
+"""Fits contexts to the scores of a source, and compares the log loss on held-out documents with and without context."""
 
 from __future__ import annotations
 
@@ -47,18 +47,19 @@ class ContextComparison:
 
     @property
     def no_worse(self) -> bool:
+        """Whether the log loss is no higher with the context."""
         return self.with_context <= self.without
 
     @classmethod
     def from_scores(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> ContextComparison:
-        """Compare two probabilities of n pairs. hits, documents: Of each pair."""
+        """Compare the log losses of n pairs by their scores without and with context. hits, documents: Of each pair."""
         losses, losses_with = log_losses(without, hits), log_losses(with_context, hits)
         mean, error = mean_with_error(losses_with - losses, documents)
         return cls(float(losses.mean()), float(losses.mean()) + mean, error)
 
 
 def without_token_model(context: TokenContext) -> TokenContext:
-    """Return a copy of the context that leaves token scores unchanged; span scores may still use its view of the tokens."""
+    """Return a copy of the context that leaves token scores unchanged; a span context may still use its features of tokens."""
     bare_context = copy(context)
     bare_context.model_ = bare_context.line_ = None
     return bare_context
@@ -76,16 +77,16 @@ def fit_token_context(
     overlapping: bool = False,
     salt: str = "",
 ) -> ContextFit:
-    """Fit a token context to tokens with gold.
+    """Fit a token context to tokens with gold. With one document, or if tokens may have several tags, no model is fitted.
 
-    pairs (Pairs): Pairs of tokens with gold. unlabelled_pairs (Pairs): Pairs of tokens without, which are neighbours of those.
-    documents (Ints): Document of each pair, ascending. n_tags (int): Number of tags.
-    overlapping (bool): Whether a token may have several right tags; if so, its scores stay as they are.
+    prototype (TokenContext): Copied. pairs (Pairs): Pairs of tokens with gold. unlabelled_pairs (Pairs): Pairs of tokens
+        without gold, which may be neighbours of the others. words (Words): All tokens. n_tags (int): Number of tags.
+    documents (Ints): Document of each pair, ascending. overlapping (bool): Whether a token may have several right tags.
     salt (str): Salt of the saved digests of words; "" leaves the digests as they are.
-    RETURNS (ContextFit): With out-of-fold scores of the pairs.
+    RETURNS (ContextFit): The context with out-of-fold scores of the pairs.
     """
     entries, order = interleave(pairs, unlabelled_pairs)
-    index = np.argsort(order)  # of the pairs, then of the others
+    index = np.argsort(order)  # index in `entries` of each of the pairs, then of the unlabelled pairs
     tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
     context = prototype.clone()
     context.vocabulary_, context.n_tags_ = KnownWords.from_words(words), n_tags
@@ -97,12 +98,12 @@ def fit_token_context(
     if why:
         context.vocabulary_ = salted_words
         return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, why, describe_context(context))
-    n, log_odds = len(pairs), tokens.log_odds[index]
+    n, pair_log_odds = len(pairs), tokens.log_odds[index]
     pair_columns = (entries.rows, entries.tags, tokens.log_odds, tokens.is_top)
     inputs = pair_inputs(context.blocks, tokens, word_indices, columns, pair_columns, n_tags).take(index)
-    pair_data = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
+    pair_data = PairData(pair_log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
     context.model_, held_out = fit_pairs(pair_data, progress)
-    unlabelled_scores = context.model_.predict(log_odds[n:], inputs.take(slice(n, None)))
+    unlabelled_scores = context.model_.predict(pair_log_odds[n:], inputs.take(slice(n, None)))
     context.vocabulary_, context.model_ = salted_words, context.model_.reindex_words(inputs.blocks, salted_indices, n_tags + 1)
     comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
     info = describe_context(context, comparison, _share_reordered(pairs, held_out))
@@ -120,12 +121,12 @@ def fit_further_scores(
     words: Words,
     progress: Progress = UNREPORTED,
 ) -> ContextFit:
-    """Fit a recalibrator of documents to further scores, if cross-validation shows that they lower the log loss.
+    """Fit a recalibrator of documents' top labels, with further scores as features if these lower the out-of-fold log loss.
 
-    names (Sequence[str]): Names of the further scores. groups (Groups): Groups of the labels.
+    names (Sequence[str]): Names of the further scores. groups (Groups): Groups of the labels. words (Words): One per document.
     raw_pairs (tuple[Pairs, Pairs]): Pairs of documents with gold, and without, with raw scores: these decide the top label.
     pairs, unlabelled_pairs (Pairs): The same pairs with the scores to adjust. documents (Ints): Of `pairs`, ascending.
-    RETURNS (ContextFit): With out-of-fold scores of the pairs.
+    RETURNS (ContextFit): The context, without a model if they do not lower the loss, and out-of-fold scores of the pairs.
     """
     context = FurtherScores()
     context.names_ = tuple(names)
@@ -143,26 +144,21 @@ def fit_further_scores(
     why = "" if useful else "further scores do not lower the log loss on held-out documents"
     comparison = ContextComparison.from_scores(pairs.scores, new_scores, pairs.hits, documents)
     info = {
-        "when": FURTHER_SCORES,
-        "forms": 0,
-        "endings": 0,
-        "ridge": None,
+        "when": FURTHER_SCORES, "forms": 0, "endings": 0, "ridge": None,
         "size": 0 if context.model_ is None else len(context.model_.weights_) + 1,
-        "columns": list(names),
-        "comparison": asdict(comparison),
-        "reordered": _share_reordered(pairs, new_scores),
-    }
+        "columns": list(names), "comparison": asdict(comparison), "reordered": _share_reordered(pairs, new_scores),
+    }  # fmt: skip
     return ContextFit(context, None, new_scores, unlabelled_scores, why, info)
 
 
 def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
-    """Share of tokens whose top tag changes."""
+    """Return the share of tokens whose top tag changes if these scores replace those of the pairs."""
     was_top, is_top = (find_top(pairs.rows, scores) for scores in (pairs.scores, new_scores))
     return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 
 def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
-    """Return the standardized features, and store the feature and name, mean and deviation of each column in the context."""
+    """Return the standardized features, (k, n); store feature, description, mean and deviation of each in the context."""
     values = [feature(tokens) for feature in context.features]
     context.columns_ = tuple(
         (feature.name, meaning)
@@ -182,15 +178,11 @@ def describe_context(
     """Summarize a fitted context as plain data for `info`. share_reordered (float): Share of tokens whose top tag changes."""
     model = context.model_
     return {
-        "when": context.when,
-        "forms": len(context.vocabulary_.forms),
-        "endings": len(context.vocabulary_.endings),
-        "ridge": None if model is None else model.ridge,
-        "size": 0 if model is None else model.size,
+        "when": context.when, "forms": len(context.vocabulary_.forms), "endings": len(context.vocabulary_.endings),
+        "ridge": None if model is None else model.ridge, "size": 0 if model is None else model.size,
         "columns": [meaning for _, meaning in context.columns_],
-        "comparison": None if comparison is None else asdict(comparison),
-        "reordered": share_reordered,
-    }
+        "comparison": None if comparison is None else asdict(comparison), "reordered": share_reordered,
+    }  # fmt: skip
 
 
 # Minimum number of entities with gold for a span context.
@@ -202,21 +194,16 @@ def fit_span_context(
 ) -> tuple[SpanContextModel | None, Floats, dict[str, Any]]:
     """Fit the span context to n entities with gold.
 
-    tokens (ContextFit): Context of the tokens of the same Docs. tags (LabelMatch): Token labels of each span label.
+    tokens (ContextFit): The fitted context of the tokens of these Docs. tags (LabelMatch): Token labels of each span label.
     spans (Spans): The entities, in rows of these tokens. scores (Floats): Out-of-fold score of each entity.
     hits (NDArray[bool]): Whether each is right. documents (Ints): Document of each, ascending. groups (Groups): Of the labels.
-    RETURNS (tuple): The context (None if scores stay as they are), the out-of-fold score of each, and a summary for `info`.
+    RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a summary for `info`.
     """
     when = tokens.context.when
     info: dict[str, Any] = {
-        "when": when,
-        "kept": False,
-        "why": _too_few_spans(hits, documents),
-        "comparison": None,
-        "slope": None,
-        "ridge": None,
-        "weights": [],
-    }
+        "when": when, "kept": False, "why": _too_few_spans(hits, documents),
+        "comparison": None, "slope": None, "ridge": None, "weights": [],
+    }  # fmt: skip
     if info["why"]:
         return None, scores, info
     columns = span_columns(tokens.view, spans, groups, tags)
@@ -226,12 +213,8 @@ def fit_span_context(
     is_kept = when == "always" or comparison.no_worse
     weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
     info |= {
-        "kept": is_kept,
-        "comparison": asdict(comparison),
-        "slope": fit.model.slope,
-        "ridge": fit.ridge,
-        "weights": weights,
-    }
+        "kept": is_kept, "comparison": asdict(comparison), "slope": fit.model.slope, "ridge": fit.ridge, "weights": weights,
+    }  # fmt: skip
     if not is_kept:
         return None, scores, info
     return SpanContextModel(groups, tags, tuple(names), fit.model), fit.held_out, info

@@ -39,10 +39,10 @@ _MAX_CELLS = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class BlockWeights(Serializable):
-    """Weights of the codes of a block.
+    """Weights of one block of inputs: each pair has a code in the block, and each code has `width` weights.
 
     codes (Ints): Codes that occur in the fit data, ascending. values (Floats): Their weights, shape (len(codes), width).
-    size (int): Number of all codes.
+    size (int): Number of all possible codes.
     """
 
     codes: Ints = saved_field(wholes(rising=True))
@@ -65,14 +65,17 @@ class BlockWeights(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(Serializable):
-    """A log-linear model: log-odds of the score plus the weights of all blocks (by name). ridge (float): Its L2 penalty."""
+    """A log-linear model: it adds to the log-odds of a score the inputs of the pair times their weights in all blocks.
+
+    ridge (float): L2 penalty of the fit. weights (Mapping[str, BlockWeights]): Name of a block -> its weights.
+    """
 
     ridge: float = saved_field(number(0.0))
     weights: Mapping[str, BlockWeights] = saved_field(dict_of(BlockWeights.read))
 
     @cached_property
     def _slopes(self) -> Floats:
-        """Weights of all numbers by tag code, summed over the blocks in NUMBER_BLOCKS, shape (m, number of tag codes)."""
+        """The weight of each of the m numbers of a pair for each tag code, summed over NUMBER_BLOCKS: (m, number of codes)."""
         weights_by_block = {name: self.weights[name] for name in NUMBER_BLOCKS if name in self.weights}
         tag_codes = np.arange(max([weights.size for weights in weights_by_block.values()], default=1))
         n_features = weights_by_block["features"].values.shape[1] if "features" in weights_by_block else 0
@@ -83,7 +86,7 @@ class LogLinear(Serializable):
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """Return the start of each block of CODE_BLOCKS, and their weights in one array, each after a 0; None if too large."""
+        """(Start of each block of CODE_BLOCKS, weights of all in one array, with a 0 before each start); None if too large."""
         single = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
         if starts[-1] > _MAX_CELLS:
@@ -94,7 +97,7 @@ class LogLinear(Serializable):
         return starts[:-1, None], table
 
     def predict(self, log_odds: Floats, inputs: PairInputs) -> Floats:
-        """Return the probability of n pairs, bit for bit the same in any batch and with any number of threads."""
+        """Return the adjusted probability of n pairs, bit-identical in any batch and with any number of threads."""
         n, end = len(log_odds), 1 + len(inputs.numbers)
         # With one more column: numpy would add up the rows of a single pair in another order than those of several.
         parts = np.zeros((end + len(inputs.codes), n + 1))
@@ -105,13 +108,13 @@ class LogLinear(Serializable):
             parts[end:, :n] = [self.weights[name].find(codes)[:, 0] for name, codes in blocks]
         else:
             starts, table = self._table
-            parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]
+            parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # no code (-1): the 0 before the block
         return sigmoid(np.add.reduce(parts)[:n])
 
     def reindex_words(self, blocks: Sequence[WeightBlock], new_indices: Mapping[str, Ints], n: int) -> LogLinear:
-        """Return the model for a reordered vocabulary.
+        """Return the model for a reordered vocabulary. A code in a block of words is index * n + tag.
 
-        new_indices (Mapping): "form" or "ending" -> new index of each old one. n (int): Number of codes of each form or ending.
+        new_indices (Mapping): "form" or "ending" -> new index of each old one. n (int): Number of tag codes of each word.
         """
         weights_by_block = dict(self.weights)
         for block in blocks:
@@ -135,7 +138,7 @@ class LogLinear(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from, each with its inputs, hit and document. log_odds (Floats): Log-odds of their scores."""
+    """n pairs to learn from, each with inputs, hit and document. log_odds (Floats): Log-odds of the scores to adjust."""
 
     log_odds: Floats
     inputs: PairInputs
@@ -147,9 +150,9 @@ class PairData:
 
 
 def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
-    """Fit the model with the L2 penalty of the lowest log loss on held-out documents; return it and out-of-fold probabilities.
+    """Fit the model with the L2 penalty of lowest log loss on held-out documents; return (model, out-of-fold probabilities).
 
-    With few documents the penalty is the strongest one; with one document the second result is in-sample.
+    With few documents the penalty is the strongest one; with one document the probabilities are in-sample.
     """
     n_documents = len(np.unique(data.documents))
     if n_documents < 2:
@@ -164,7 +167,7 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
-    """Return the ridge with the lowest cross-validated loss, of ties the strongest, by a search from the usual one downhill."""
+    """Return the L2 penalty of lowest cross-validated loss (of ties the strongest), by a descent from the usual one."""
     progress.update(0.0)
     start, folds = _fit_model(data, RIDGES[_FIRST_RIDGE], _SEARCH_TOLERANCE), folds_of(data.documents, _SEARCH_FOLDS)
 
@@ -175,7 +178,7 @@ def _choose_ridge(data: PairData, progress: Progress) -> float:
 
 
 def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
-    """Return the probability of each pair by a model fitted on the other folds. start (LogLinear): Where each search begins."""
+    """Return the probability of each pair by a model fitted on the other folds. start (LogLinear): Initial weights."""
 
     def score(train: Ints, test: Ints) -> Floats:
         train_data, test_data = data.take(train), data.take(test)
@@ -186,7 +189,7 @@ def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLine
 
 
 def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
-    """Fit the model; below _MIN_UNSHRUNK pairs, average it with a line for all tags."""
+    """Fit the model; with fewer than _MIN_UNSHRUNK pairs, average its weights with those of the strongest L2 penalty."""
     model = _fit_model(data, ridge, tolerance, start)
     n = len(data.hits)
     if n >= _MIN_UNSHRUNK or ridge == RIDGES[0]:
@@ -200,7 +203,7 @@ def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANC
 
 
 def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
-    """Minimize the penalized log loss."""
+    """Return the model of minimum log loss plus L2 penalty. start (LogLinear | None): Initial weights; None for 0."""
     from scipy.sparse import csr_matrix, hstack
 
     blocks, inputs = data.inputs.blocks, data.inputs
@@ -212,7 +215,7 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
     probabilities = sigmoid(data.log_odds)
-    # In units of its own curvature, or the search would take several times as many steps.
+    # Weights are scaled by the curvature of the loss, or the search would take several times as many steps.
     units = 1.0 / np.sqrt(design.power(2).T @ (probabilities * (1.0 - probabilities)) + penalty)
 
     def loss(point: Floats) -> tuple[float, Floats]:
@@ -234,7 +237,10 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
-    """Return the sparse design matrix of a block, shape (n, len(distinct) * width), from the codes and numbers of n pairs."""
+    """Return the sparse design matrix of a block, shape (n, len(distinct) * width).
+
+    codes (Ints): Code of each of n pairs, below 0 for none. distinct (Ints): The distinct codes. numbers (Floats): (width, n).
+    """
     from scipy.sparse import csr_matrix
 
     rows, width = np.flatnonzero(codes >= 0), len(numbers)

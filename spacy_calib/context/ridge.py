@@ -32,7 +32,7 @@ class RidgeModel(Serializable):
     weights: Floats = saved_field(floats())
 
     def margins(self, columns: Sequence[Floats]) -> Floats:
-        """Return what k features add to the log-odds, shape (n,), bit for bit the same with any number of threads."""
+        """Return constant + features @ weights, (n,), bit-identical with any number of threads. columns: Each feature, (n,)."""
         margins = np.full(len(columns[0]), self.constant, dtype=np.float64)
         for column, weight in zip(columns, self.weights.tolist(), strict=True):
             if weight:
@@ -40,16 +40,16 @@ class RidgeModel(Serializable):
         return margins
 
     def predict(self, log_odds: Floats, margins: Floats) -> Floats:
-        """Return the probabilities of n scores from their log-odds and margins."""
+        """Return the probabilities of n scores from their log-odds and what `margins` returns."""
         return sigmoid(self.slope * log_odds + margins)
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
-    """A fitted model and what cross-validation showed.
+    """A fitted model and the result of its cross-validation.
 
     model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities.
-    ridge (float | None): The strength chosen; None if there was no choice.
+    ridge (float | None): The L2 penalty that was chosen; None if there was no choice.
     weights (Floats): Change of the log-odds per standard deviation of each feature.
     """
 
@@ -60,7 +60,11 @@ class RidgeFit:
 
 
 def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
-    """Fit the model with the L2 penalty of the lowest log loss on held-out documents; one document changes nothing."""
+    """Fit the model with the L2 penalty of the lowest log loss on held-out documents. With one document it changes no score.
+
+    log_odds (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features, each of shape (n,).
+    hits, documents: Whether each score is of a hit, and its document.
+    """
     if len(np.unique(documents)) < 2:
         zeros = np.zeros(len(columns))
         return RidgeFit(RidgeModel(1.0, 0.0, zeros), sigmoid(log_odds), None, zeros)
@@ -88,7 +92,7 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """Return the coefficients of the log-odds (at least 0), of the constant, and of the features, which shrink towards 0."""
+    """Return the coefficients of the design's columns: log-odds (at least 0), constant, and features, shrunk towards 0."""
     prior_mean = np.zeros(design.shape[1])
     prior_mean[0] = 1.0
     prior_weight = np.full(design.shape[1], ridge)

@@ -42,30 +42,25 @@ WHEN = ("always", "no_worse")
 
 _CONTEXT_STATE = record(
     {
-        "columns": list_of(list_of(text, 2, 2)),
-        "centers": floats(),
-        "scales": floats(1e-12),
-        "known": KnownWords.read,
-        "n_tags": whole(),
-        "line": maybe(floats()),
-        "model": maybe(LogLinear.read),
+        "columns": list_of(list_of(text, 2, 2)), "centers": floats(), "scales": floats(1e-12), "known": KnownWords.read,
+        "n_tags": whole(), "line": maybe(floats()), "model": maybe(LogLinear.read),
     },
     lambda fields: lengths(dict.fromkeys(("centers", "scales"), len(fields["columns"])), fields),
-)
+)  # fmt: skip
 
 
 class TokenContext:
     """A log-linear model that adjusts the score of a (token, tag) pair by the context of the token.
 
-    Its inputs are the log-odds of the score and of its rival, tag and rival, ending, form and shape, the previous and the next
-    tag, and features (recalibration with features: Kuleshov and Liang 2015).
+    Its inputs are the log-odds of the score and of its rival (the best other tag), both tags, the ending, form and shape,
+    the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): Further inputs. functions (tuple[DocFunction, ...]): Those computed from Docs.
+    features (Sequence[Feature]): Further inputs. functions (tuple[DocFunction, ...]): Features that are computed from Docs.
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
     shrink (float): How far scores shrink, after the recalibrators, towards a line through the raw log-odds: 0 not at all, 1
         fully.
-    columns_ (tuple): (name of the feature, description) of each column. centers_, scales_ (Floats): Mean and deviation of each.
-    vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
+    columns_ (tuple): (name of the feature, description) of each feature column. centers_, scales_ (Floats): Mean and deviation
+        of each column. vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
     model_ (LogLinear | None): The model; None if only scores of spans are adjusted.
     line_ (Floats | None): (slope, constant) from `fit_platt_on_agreeing_tokens`; None if scores do not shrink.
     RAISES C001: a setting out of range.
@@ -102,12 +97,16 @@ class TokenContext:
 
     @property
     def blocks(self) -> tuple[WeightBlock, ...]:
+        """The blocks of weights of the model, for the tags, vocabulary and features of the fit."""
         return blocks_for(self.n_tags_, len(self.vocabulary_.forms), len(self.vocabulary_.endings), len(self.columns_))
 
     # Applying
 
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """Standardize the values of each feature for n tokens, (k, n). RAISES C204: not as many columns as in the fit."""
+        """Return the k columns of all features, standardized, (k, n_tokens). RAISES C204: not as many columns as in the fit.
+
+        values (Sequence): For each feature its columns, each of shape (n_tokens,).
+        """
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
             for feature, columns_of_feature in zip(self.features, values, strict=True):
@@ -117,7 +116,7 @@ class TokenContext:
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all entries; features use only those above the threshold. Without a model only the view is set."""
+        """Adjust all scores and set `view`; without a model set only `view`. Features are of KEPT predictions only."""
         words, is_kept = predictions.words, None if predictions.levels is None else predictions.is_kept
         entries = predictions if is_kept is None else predictions.take(is_kept.nonzero()[0])
         tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
@@ -142,18 +141,14 @@ class TokenContext:
             "@calib_contexts": self.registered,
             "settings": {"features": [feature.name for feature in self.features], "when": self.when, "shrink": self.shrink},
             "learned": {
-                "columns": [list(column) for column in self.columns_],
-                "centers": self.centers_,
-                "scales": self.scales_,
-                "known": self.vocabulary_.state(),
-                "n_tags": self.n_tags_,
-                "line": self.line_,
+                "columns": [list(column) for column in self.columns_], "centers": self.centers_, "scales": self.scales_,
+                "known": self.vocabulary_.state(), "n_tags": self.n_tags_, "line": self.line_,
                 "model": None if self.model_ is None else self.model_.state(),
             },
-        }
+        }  # fmt: skip
 
     def load_learned(self, state: dict[str, Any]) -> TokenContext:
-        """Load the learned parameters of a state. RAISES InvalidState: they do not have the declared form."""
+        """Set the learned parameters from a state; return this context. RAISES InvalidState: they lack the declared form."""
         fields = _CONTEXT_STATE(state, "learned")
         names = {feature.name for feature in self.features}
         if not {name for name, _ in fields["columns"]} <= names:
@@ -176,10 +171,10 @@ _FURTHER_STATE = record({"names": tuple_of(text), "model": SpanRecalibrator.read
 
 
 class FurtherScores:
-    """The context of documents: it adjusts the score of the top label (by raw score) with further scores as features.
+    """A context for sources that label documents: it adjusts the score of each top label (by raw score) by further scores.
 
-    names_ (tuple[str, ...]): Names of the further scores. model_ (SpanRecalibrator | None): The recalibrator; None before the
-        fit.
+    names_ (tuple[str, ...]): Names of the further scores, which are features of the recalibrator. model_ (SpanRecalibrator |
+        None): The recalibrator; None before the fit.
     """
 
     registered = "spacy-calib.FurtherScores.v1"
@@ -193,14 +188,16 @@ class FurtherScores:
 
     @property
     def n_labels(self) -> int:
+        """Number of labels of the documents in the fit; 0 before it."""
         return 0 if self.model_ is None else len(self.model_.groups.of_tag)
 
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
-        """Return labels of documents as spans of one token each. rows, tags (Ints), scores (Floats): Document, label, score."""
+        """Represent n labels of documents as spans of one row each. rows, tags, scores: Document, label and score of each."""
         extra = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
+        """Adjust the score of each document's top label; its other labels share the rest."""
         if self.model_ is None:
             return predictions
         top = np.flatnonzero(predictions.is_top)
@@ -209,7 +206,7 @@ class FurtherScores:
         )
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
-        """Return the scores of n entries: the top labels' recalibrated, the rest shared. top (Ints): Their indices."""
+        """Return new scores of n entries: recalibrated for top labels (at the indices `top`); other labels share the rest."""
         assert self.model_ is not None
         spans = self.spans(words, rows[top], tags[top], scores[top])
         return replace_top_scores(rows, scores, top, self.model_.predict(spans, spans.scores))
@@ -219,7 +216,7 @@ class FurtherScores:
         return {"@calib_contexts": self.registered, "settings": {}, "learned": {"names": list(self.names_), "model": model}}
 
     def load_learned(self, state: dict[str, Any]) -> FurtherScores:
-        """Load the learned parameters of a state. RAISES InvalidState: they do not have the declared form."""
+        """Set the learned parameters from a state; return this context. RAISES InvalidState: they lack the declared form."""
         fields = _FURTHER_STATE(state, "learned")
         if fields["model"].n_further_ != len(fields["names"]):
             raise InvalidState("learned.model", f"one that looks at {len(fields['names'])} further scores")
@@ -228,9 +225,9 @@ class FurtherScores:
 
 
 def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
-    """Replace the score of each document's top label; its other labels share the rest in the same proportions.
+    """Replace the score of each document's top label; its other labels share the rest in the same proportions as before.
 
-    rows, scores: Document and score of each entry, (n,). top, new_scores: Index of each top label's entry, its new score, (d,).
+    rows, scores: Document and score of each of n entries. top, new_scores: Index of each top label's entry, and its new score.
     """
     n = int(rows.max(initial=-1)) + 1
     share = np.ones(n)
@@ -244,18 +241,14 @@ def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats
 CLIP = 1e-4
 # Inputs other than the features of the tokens and the group of the label.
 _SPAN_INPUTS = (
-    "entropy of its tokens' scores",
-    "share of unknown forms",
-    "its length",
-    "the minimum score of its tokens",
-    "the product of its tokens' scores",
-    "the mean score of its tokens",
-)
+    "entropy of its tokens' scores", "share of unknown forms", "its length", "the minimum score of its tokens",
+    "the product of its tokens' scores", "the mean score of its tokens",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """Which token labels (tags) belong to which span labels (labels): those with the same number; -1 belongs to none."""
+    """Which token labels (tags) belong to which span labels (labels): those with equal numbers; -1 belongs to none."""
 
     tags: Ints = saved_field(wholes(-1))
     labels: Ints = saved_field(wholes(-1))
@@ -279,12 +272,16 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return for n tokens the sum of adjusted scores of the token labels that match a span label, (n,); 1 without any."""
+        """Return, for n tokens in spans, the sum of the adjusted scores of the token labels that match the span's label, (n,).
+
+        tokens, labels (Ints): Token, and label of its span. The sum is 1 for a token without scores or a label without match.
+        """
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
         in_spans = np.zeros(n_tokens, dtype=np.intp)
         in_spans[tokens] = 1
+        # The table of sums has a row for each token in a span, and a column for each number.
         row, size = np.cumsum(in_spans) - 1, 1 + int(label_numbers.max())
         number = tag_numbers[np.minimum(entries.tags, len(self.tags))]
         index = np.flatnonzero((number >= 0) & (in_spans[entries.rows] > 0))
@@ -296,9 +293,10 @@ class LabelMatch(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class SpanContextModel(Serializable):
-    """The step after the recalibrator of entities: logistic regression on the log-odds of the score and on `span_columns`.
+    """The context step of entities: logistic regression on the log-odds of the mapped score and on `span_columns`.
 
-    groups (Groups), tags (LabelMatch): Groups and token labels of the span labels. columns (tuple[str, ...]): Descriptions.
+    groups (Groups), tags (LabelMatch): Groups of the span labels, and token labels that match them. columns (tuple[str, ...]):
+        Descriptions of the span columns.
     """
 
     groups: Groups = saved_field(Groups.read)
@@ -312,7 +310,7 @@ class SpanContextModel(Serializable):
         return lengths(sizes, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust the scores of the spans on the Docs."""
+        """Adjust the scores of the spans on the Docs; other candidates keep theirs."""
         index = predictions.kept_indices
         if predictions.spans is None or not len(index):
             return predictions
@@ -323,9 +321,10 @@ class SpanContextModel(Serializable):
 
 
 def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch) -> list[Floats]:
-    """Return the features of n spans: means of token features, length, minimum, product and mean of token scores, and group.
+    """Return the features of n spans as columns, (n,) each, in the order that `span_column_names` describes.
 
-    view (TokenView): All tokens of their Docs. tags (LabelMatch): Token labels of the span labels.
+    They are means of token features, length, minimum, product and mean of token scores, and indicators of the groups.
+    view (TokenView): All tokens of the Docs with these spans. tags (LabelMatch): Token labels that match each span label.
     """
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
@@ -333,11 +332,8 @@ def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch
     token_columns = [*view.columns, view.tokens.entropy, (view.forms < 0).astype(np.float64)]
     means = [np.add.reduceat(column[tokens], firsts) / lengths for column in token_columns]
     scores = tags.scores(view, tokens, np.repeat(spans.labels, lengths))
-    summaries = (
-        np.minimum.reduceat(scores, firsts),
-        np.multiply.reduceat(scores, firsts),
-        np.add.reduceat(scores, firsts) / lengths,
-    )
+    minima, products = np.minimum.reduceat(scores, firsts), np.multiply.reduceat(scores, firsts)
+    summaries = minima, products, np.add.reduceat(scores, firsts) / lengths
     group_numbers = groups.find(spans.labels)
     members = ((group_numbers == group).astype(np.float64) for group in range(len(groups)))
     return [*means, np.log(lengths), *(log_odds(column, CLIP) for column in summaries), *members]
@@ -354,8 +350,7 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
     features (list[str] | None): Names from FEATURES; None takes all.
     shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where predictions
-        and gold follow one convention: 0 not at all, 1 fully.
-    RAISES C001: a setting out of range, or an unknown name.
+        and gold follow one convention: 0 not at all, 1 fully. RAISES C001: a setting out of range, or an unknown name.
     """
     names = list(FEATURES) if features is None else features
     unknown = [name for name in names if name not in FEATURES]

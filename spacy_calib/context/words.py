@@ -18,9 +18,9 @@ Flags = NDArray[np.bool_]
 
 @dataclass(eq=False)
 class Words:
-    """The tokens of consecutive Docs.
+    """The tokens of consecutive Docs, as arrays.
 
-    starts (Ints): First token of each Doc, and the number of tokens, shape (n_docs + 1,).
+    starts (Ints): First token of each Doc, then the number of tokens, shape (n_docs + 1,).
     forms, endings (Hashes): Hash of each token's lower-case form, and of its last characters.
     shapes (Ints): 1 if title-cased, plus 2 if like a number.
     counts (Flags): Whether a token is more than white space; others are left out of the means of a Doc.
@@ -62,7 +62,7 @@ class Words:
 
     @classmethod
     def of_documents(cls, n: int, further_scores: Mapping[str, Floats] | None = None) -> Words:
-        """Represent n documents as one token each, described by the further scores of the source alone."""
+        """Represent n documents as one token each, without forms; only the further scores of the source describe them."""
         nothing, shapes = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.intp)
         return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), further_scores=further_scores or {})
 
@@ -74,23 +74,23 @@ _MAX_CACHED = 1 << 17
 
 
 class _DigestIndex:
-    """Finds the index of digests in a sorted array, with a cache."""
+    """Finds the index of values by their salted digests in a sorted array of digests, with a cache."""
 
     def __init__(self, digests: Hashes):
         self.digests = digests
-        self._index_by_value: dict[int, int] = {}  # of all values so far
+        self._index_by_value: dict[int, int] = {}  # of the values looked up so far
 
     def find(self, values: Hashes, salt: str) -> Ints:
         """Return the index of the salted digest of each value; -1 if it is absent."""
         keys = values.tolist()
         try:
             return np.fromiter(map(self._index_by_value.__getitem__, keys), np.intp, len(keys))
-        except KeyError:
+        except KeyError:  # some values are not cached
             self._cache_indices(set(keys), salt)
             return self.find(values, salt)
 
     def _cache_indices(self, keys: set[int], salt: str) -> None:
-        """Cache new values; drop the old ones if the cache would grow too large."""
+        """Cache the index of each new key; if the cache would grow too large, keep only the given keys."""
         new = [key for key in keys if key not in self._index_by_value]
         if len(self._index_by_value) + len(new) > _MAX_CACHED:
             self._index_by_value, new = {}, list(keys)
@@ -116,7 +116,7 @@ class KnownWords(Serializable):
         return cls(_frequent(words.forms[words.counts]), _frequent(words.endings[words.counts]))
 
     def with_salt(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
-        """Return the salted vocabulary, which has another order, and the new index of each "form" and each "ending"."""
+        """Salt an unsalted vocabulary; return it (in another order) and {"form", "ending"} -> new index of each old index."""
         digests = {"form": salt_digests(self.forms, salt), "ending": salt_digests(self.endings, salt)}
         orders = {name: np.argsort(values) for name, values in digests.items()}
         forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))
@@ -128,5 +128,6 @@ class KnownWords(Serializable):
 
 
 def _frequent(values: Hashes) -> Hashes:
+    """Return the distinct values that occur at least MIN_COUNT times, ascending."""
     distinct, counts = np.unique(values, return_counts=True)
     return distinct[counts >= MIN_COUNT]

@@ -39,8 +39,8 @@ ONE_DOCUMENT = "all pairs are of one document, so the variance between documents
 class Interval:
     """A figure with the confidence interval of its true value.
 
-    estimate (float): The figure as measured. low, high, upper (float | None): Two-sided interval and one-sided bound; None if
-        there is none. coverage (float): Confidence level of both. documents (int): Number of documents with pairs.
+    estimate (float): The figure as measured. low, high (float | None): Two-sided interval, or None. upper (float | None):
+        One-sided upper bound, or None. coverage (float): Confidence level of both. documents (int): Documents with pairs.
     corrected (float | None): A calibration error less the bins' noise. reason (str | None): Why there is no interval.
     """
 
@@ -59,7 +59,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class ResampledFigure:
-    """A figure and its bootstrap distribution: values in the resamples, shape (n_samples,), and the number of documents."""
+    """A figure, its `values` in bootstrap resamples (n_samples,), its number of documents, `corrected` as in `Interval`."""
 
     estimate: float
     values: Floats
@@ -67,14 +67,15 @@ class ResampledFigure:
     corrected: float | None = None
 
     def rank(self, share: float) -> int:
-        """Return the rank, 1 for the outermost, of the value beyond which the truth lies with this probability."""
+        """Return the rank, 1 for the outermost value, of the bound beyond which the truth lies with this probability."""
         from scipy.special import ndtr, stdtrit
 
+        # Wider for few documents: Student's t in place of the normal distribution, and n / (n - 1) (Hesterberg 2015).
         outer = ndtr(math.sqrt(self.documents / (self.documents - 1)) * stdtrit(self.documents - 1, share))
         return max(1, math.floor(outer * (len(self.values) + 1) + 1e-9))
 
     def interval(self, coverage: float = 0.95) -> Interval:
-        """Return the two-sided interval and the one-sided bound. RAISES C001: coverage not in (0, 1)."""
+        """Return the two-sided interval and the one-sided upper bound. RAISES C001: coverage not in (0, 1)."""
         share = 1 - check_coverage(coverage)
         reason = ONE_DOCUMENT if self.documents < 2 else None if len(self.values) else "no resample has a value"
         if reason:
@@ -85,7 +86,7 @@ class ResampledFigure:
 
 
 def rank_of(share: float, n_samples: int) -> int:
-    """Return the rank among n resamples with this share of the distribution below it. RAISES C001: too few resamples."""
+    """Return the rank, from 1, of the resample with this share of the distribution below it. RAISES C001: too few resamples."""
     rank = math.floor(share * (n_samples + 1) + 1e-9)
     if not rank:
         requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
@@ -101,21 +102,23 @@ def check_coverage(coverage: float) -> float:
 
 
 def _check_samples(n_samples: int, coverage: float) -> None:
+    """Check that so many resamples are enough for an interval of this coverage. RAISES C001: they are not."""
     rank_of((1 - check_coverage(coverage)) / 2, check_count("n_samples", n_samples))
 
 
 class ResampledMean(ResampledFigure):
-    """A mean over pairs. values (Floats): Mean - t * standard error, t being the studentised distance of each resample."""
+    """A mean over pairs. values (Floats): Mean - t * standard error, where t is the studentised distance of each resample."""
 
     def rank(self, share: float) -> int:
+        """Return the rank as in `ResampledFigure`, but without widening for few documents: t is studentised already."""
         return rank_of(share, len(self.values))
 
 
 def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> ResampledMean | None:
-    """Resample the mean of n values by document; None without values.
+    """Resample the mean of n values by document, for its interval; None without values.
 
-    values: Finite numbers. documents: The document of each. n_samples (int): Resamples; about ten times 1 / (1 - coverage) are
-        needed for bounds of that coverage. RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
+    values: Finite numbers. documents: The document of each value. n_samples (int): Number of resamples; bounds of a coverage
+        need about 10 / (1 - coverage). RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
     means = resample_means([values], documents, n_samples, seed)
     return means[0] if means else None
@@ -124,7 +127,7 @@ def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000
 def resample_means(
     columns: Sequence[ArrayLike], documents: ArrayLike, n_samples: int = 1000, seed: int = 0
 ) -> list[ResampledMean]:
-    """Resample the means of columns of n values by document, with the same resamples: faster than one by one.
+    """Resample the mean of each column of n values by document, all with the same resamples: faster than one by one.
 
     RETURNS (list[ResampledMean]): One per column; [] without values. RAISES C001, C002: as `resample_mean`.
     """
@@ -142,6 +145,7 @@ def resample_means(
     totals = resample_sums(
         np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts]), n_samples, seed
     )
+    # Of each resample: number of values, and over documents the sums of size^2, residual, residual^2, and residual * size.
     sizes, squared_sizes = totals[:2]
     sums, squares, products = np.split(totals[2:], 3)
     shifts = sums / sizes
@@ -158,7 +162,7 @@ def resample_means(
 
 
 def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
-    """Return (the mean, each document's sum of deviations from it; exactly 0 if these are floating-point noise)."""
+    """Return (mean of the values, each document's sum of deviations from it: exactly 0 if all are floating-point noise)."""
     # Subtracting the first value makes the differences of equal values exactly 0.
     offsets = values - values[0]
     sums = np.bincount(codes, weights=offsets)
@@ -170,7 +174,7 @@ def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floa
 
 
 def _finite_distances(distances: Floats, n_documents: int) -> Floats:
-    """Sort each row; infinite distances (of resamples of equal documents) become Student's quantiles of their ranks."""
+    """Sort each row; infinite distances (of resamples without variance) become quantiles of Student's t at their rank."""
     rows = np.sort(distances, axis=1)
     index, rank = np.nonzero(~np.isfinite(rows))
     if len(index):
@@ -183,7 +187,7 @@ def _finite_distances(distances: Floats, n_documents: int) -> Floats:
 def mean_interval(
     values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
 ) -> Interval | None:
-    """Return the interval of the mean of n values by document; None without values. RAISES C001, C002: as `resample_mean`."""
+    """Return the interval of a mean of n values by document; None without values. RAISES C001: bad value. C002: bad length."""
     _check_samples(n_samples, coverage)
     mean = resample_mean(values, documents, n_samples, seed)
     return mean.interval(coverage) if mean else None
@@ -208,13 +212,12 @@ def paired_difference(
 
 
 class ResampledError(ResampledFigure):
-    """A calibration error; values and `corrected` are less the bins' noise, below 0 if that is larger than the error."""
+    """A calibration error. From `values` and `corrected` the noise of the bins is subtracted, so they may be below 0."""
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the interval of the true error.
 
-        coverage (float): Confidence level.
-        RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples.
+        coverage (float): Confidence level. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples.
 
             >>> interval = resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4).interval()
             >>> interval.low <= interval.corrected <= interval.high
@@ -224,9 +227,9 @@ class ResampledError(ResampledFigure):
         return self.above_zero().interval(coverage)
 
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
-        """Return the interval of the true error less that of another method: below 0, this one is smaller.
+        """Return the interval of this true error less another method's: below 0, this method is better calibrated.
 
-        other (ResampledError): Of the same documents, n_samples and seed. coverage (float): Confidence level.
+        other (ResampledError): The other's error by the same documents, n_samples and seed. coverage (float): Confidence level.
         RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples. C002: other resamples.
 
             >>> hits, documents = [1, 1, 1, 0] * 10, np.arange(40) // 4
@@ -243,6 +246,7 @@ class ResampledError(ResampledFigure):
         return ResampledFigure(a.estimate - b.estimate, a.values - b.values, self.documents, gap).interval(coverage)
 
     def above_zero(self) -> ResampledFigure:
+        """Return the same figure with values below 0 replaced by 0."""
         return ResampledFigure(self.estimate, np.maximum(0.0, self.values), self.documents, max(0.0, self.corrected or 0.0))
 
 
@@ -250,13 +254,12 @@ def resample_error(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
     n_samples: int = 1000, seed: int = 0, groups: ArrayLike | None = None,
 ) -> ResampledError | None:  # fmt: skip
-    """Resample a calibration error by document, for its interval or for paired differences of errors.
+    """Resample an l2 calibration error by document, for its interval or for paired differences of errors.
 
     scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Resamples. seed (int): Of the random numbers.
     groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of the errors of the groups.
-    RETURNS (ResampledError | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (ResampledError | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4).estimate, 6)
         0.15
@@ -284,9 +287,9 @@ def error_interval(
 ) -> Interval | None:  # fmt: skip
     """Return the interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
 
-    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may be above
-    `high`. Simulated 95 % intervals covered it in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 % with 5. The bins
-    stay those of all the data: new bins for each resample give the same coverage, more slowly.
+    The true error is the error in the same bins with endless data. The measured error is larger by the bins' noise and may be
+    above `high`. Simulated 95 % intervals covered the true error in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 %
+    with 5. Resamples use the bins of all data: new bins for each resample give the same coverage, more slowly.
 
     Arguments and errors as in `resample_error`, and C001 for too few n_samples. RETURNS (Interval | None): None without pairs.
     """

@@ -15,7 +15,7 @@ from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
-    """Bin the pairs by edges that the binner finds in their scores. RAISES C001: values out of range. C002: lengths differ."""
+    """Return the table of bins that a binner makes of n pairs. RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
@@ -27,7 +27,7 @@ def check_norm(norm: str) -> None:
 
 
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
-    """Return the calibration error of some bins.
+    """Return the calibration error of the N pairs in a table of bins b.
 
     norm (str): "l2" for sqrt(sum_b |b|/N (mean score - mean hit)^2), "l1" for sum_b |b|/N |mean score - mean hit|.
     RAISES C001: another norm.
@@ -46,8 +46,7 @@ def calibration_error(
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
     bin_size (int | None): Pairs per bin, the paper's beta; replaces n_bins.
     norm (str): "l2" (root mean square) or "l1" (mean absolute).
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(calibration_error([0.9, 0.9, 0.2, 0.2], [1, 0, 0, 0], n_bins=2), 6)
         0.316228
@@ -91,8 +90,7 @@ def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> flo
     """Return the shared marginal calibration error (Kranzlein et al. 2021, eq. 2), the l2 error of all pairs.
 
     pairs (Pairs): n pairs. scores (ArrayLike | None): n probabilities that replace the raw scores. n_bins (int): Adaptive bins.
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> pairs = Pairs(np.arange(4), np.zeros(4, dtype=int), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
         >>> round(smce(pairs), 6), round(smce(pairs, [0.5] * 4), 6)
@@ -102,7 +100,7 @@ def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> flo
 
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
-    """Return the indices of the pairs of each group."""
+    """Return for each group the indices of the pairs whose tag is in it."""
     group_of_pair = groups.find(pairs.tags)
     return [np.flatnonzero(group_of_pair == g) for g in range(len(groups))]
 
@@ -112,8 +110,7 @@ def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: 
 
     pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
     n_bins (int): Adaptive bins.
-    RETURNS (list): One error per group, None for a group without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (list): One error per group, None for a group without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
         >>> [round(error, 6) for error in gmce(pairs, Groups(("1", "2"), np.array([0, 1])))]
@@ -124,7 +121,7 @@ def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: 
 
 
 def mean_of(values: list[float | None]) -> float | None:
-    """Return the unweighted mean of the values that are not None: the mean GMCE is over the groups that have pairs."""
+    """Return the mean of the values that are not None, or None: the mean GMCE leaves out groups without pairs."""
     numbers = [value for value in values if value is not None]
     return float(np.mean(numbers)) if numbers else None
 
@@ -165,11 +162,10 @@ def ece(
 ) -> float | None:
     """Return the top-label expected calibration error (Guo et al. 2017), over each token's pair with the highest raw score.
 
-    pairs (Pairs | ArrayLike): n pairs; or the scores of n top labels, and `scores` is whether each label is right.
-    scores (ArrayLike | None): n probabilities that replace the raw scores of pairs. n_bins (int): Adaptive bins.
+    pairs (Pairs | ArrayLike): n pairs; or the scores of n top labels, and then `scores` holds whether each label is right.
+    scores (ArrayLike | None): With pairs: n probabilities that replace their raw scores. n_bins (int): Adaptive bins.
     norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Indices of the top pairs; None finds them.
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(ece([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 6)
         0.25
@@ -191,8 +187,7 @@ def debiased_calibration_error(
 
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins.
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> scores, hits = [0.9] * 10, [1] * 6 + [0] * 4
         >>> round(calibration_error(scores, hits), 6), round(debiased_calibration_error(scores, hits), 6)
@@ -209,7 +204,7 @@ def debiased_calibration_error(
 
 @dataclass(frozen=True)
 class CalibrationError:
-    """The metric `calibration_error` with its settings. RAISES C001: a setting out of range."""
+    """The metric `calibration_error` with fixed settings, to be called with scores and hits. RAISES C001: a bad setting."""
 
     registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
     short: ClassVar[str] = "smce"
@@ -229,7 +224,7 @@ class CalibrationError:
 
 @dataclass(frozen=True)
 class DebiasedCalibrationError:
-    """The metric `debiased_calibration_error` with its settings. RAISES C001: a setting out of range."""
+    """The metric `debiased_calibration_error` with fixed settings, called with scores and hits. RAISES C001: a bad setting."""
 
     registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
     short: ClassVar[str] = "debiased"

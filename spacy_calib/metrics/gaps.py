@@ -1,6 +1,6 @@
 """The gap between mean score and accuracy in a part of the data, its significance, and the control of false discoveries.
 
-Above 0, scores are too high. Documents are the independent units, so a test is of their sums.
+A gap above 0 means that scores are too high. Documents are the independent units: tests are of sums over each document.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Gap:
 
 
 def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispersion: float | None = None) -> Gap | None:
-    """Return the gap of n scores by document, with a 95 % interval.
+    """Return the gap between mean score and accuracy of n units, with a 95 % interval and a p value by document.
 
-    The test is a t test of the documents' summed gaps. The variance of their sum is at least that of independent calibrated
-    scores, the sum of score * (1 - score). The degrees of freedom are one less than the number of documents of equal size that
-    would give as much evidence (Kish 1965). With few documents it rejects less often than its level.
+    The test is a t test of the documents' summed gaps. The variance of their sum is at least the variance for independent
+    calibrated scores, the sum of score * (1 - score). The degrees of freedom are one less than the number of documents of equal
+    size that would give as much evidence (Kish 1965). With few documents the test rejects less often than its level.
 
-    scores, hits, documents: One of each per unit. overdispersion (float | None): From `document_overdispersion` of all
-        documents, if these are some of many: it counts as much as ten of these. None uses these documents alone.
+    scores, hits, documents: Score, hit and document of each unit (token, entity). overdispersion (float | None): From
+        `document_overdispersion` of all data, if the units are a part of them: it counts as much as ten documents of the part.
     RETURNS (Gap | None): None without scores. RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities, right, codes, n_documents = _check_units(scores, hits, documents)
@@ -67,7 +67,7 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispers
 
 
 def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
-    """Return the variance of the documents' summed gaps, divided by that of independent calibrated scores; at least 1."""
+    """Return the variance of documents' summed gaps, over the variance for independent calibrated scores; at least 1."""
     probabilities, right, codes, n_documents = _check_units(scores, hits, documents)
     variance = float((probabilities * (1.0 - probabilities)).sum())
     if n_documents < 2 or not variance:
@@ -77,6 +77,7 @@ def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: Array
 
 
 def _check_units(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> tuple[Floats, NDArray[np.bool_], Ints, int]:
+    """Return (scores, hits, number of each one's document from 0, number of documents). RAISES C001, C002: not valid."""
     probabilities = as_probabilities("scores", scores)
     codes, n_documents = document_codes(documents, len(probabilities))
     return probabilities, as_hits(hits, len(probabilities)), codes, n_documents
@@ -87,9 +88,9 @@ _PRIOR = 10.0
 
 
 def totals_of(gaps: Floats, variances: Floats, documents: Ints) -> Floats:
-    """Return the sums over the documents of one part that `errors_of` takes, shape (6, 1).
+    """Return six sums over the documents of one part of the data, which `errors_of` describes and takes, shape (6, 1).
 
-    gaps, variances (Floats), documents (Ints): score - hit, score * (1 - score), and document of each unit.
+    gaps, variances (Floats), documents (Ints): score - hit, score * (1 - score), and document (from 0) of each unit.
     """
     sizes, sums = np.bincount(documents), np.bincount(documents, gaps)
     totals = (sums.sum(), (sums**2).sum(), sizes.sum(), (sizes**2).sum(), len(sizes), variances.sum())
@@ -99,9 +100,9 @@ def totals_of(gaps: Floats, variances: Floats, documents: Ints) -> Floats:
 def errors_of(totals: Floats, overdispersion: float | None = None) -> tuple[Floats, Floats]:
     """Return (standard error of the summed gap, degrees of freedom) of k parts of the data, for the t test of `gap_of`.
 
-    totals (Floats): Shape (6, k): with G the sum of the gaps and N the number of units of a document, the sums over
+    totals (Floats): Shape (6, k). If G is the sum of the gaps of a document and N its number of units: the sums over
         documents of G, G^2, N and N^2; the number of documents with units; and the sum of score * (1 - score).
-    overdispersion (float | None): Among all documents.
+    overdispersion (float | None): Overdispersion among all documents, which counts as ten documents; None is not used.
     """
     sums, squares, sizes, square_sizes, documents, variances = totals
     n_documents = np.maximum(documents, 2)
@@ -116,7 +117,7 @@ def errors_of(totals: Floats, overdispersion: float | None = None) -> tuple[Floa
 
 
 def p_values(t: Floats, degrees_of_freedom: Floats) -> Floats:
-    """Return the two-sided p value of each t; 1 for a single document, which gives no evidence."""
+    """Return the two-sided p value of each t statistic; 1 for 0 degrees of freedom (a single document), without evidence."""
     from scipy.special import stdtr
 
     is_testable = degrees_of_freedom > 0

@@ -1,4 +1,4 @@
-"""Scores of tokens or entities with gold, and their positions in the text, as a page shows them."""
+"""Scores of tokens or entities with gold, and their positions in the text, from which reports are made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Pairs with gold of one kind, the settings of their evaluation, and their positions in the text.
+    """Pairs with gold, all of tokens, documents or entities, with the settings of their evaluation and their positions.
 
     kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns. groups (Groups): Of the tags.
     n_bins (int): Adaptive bins. seed (int): Of random numbers. metrics (Mapping): Short name -> `Metric`.
@@ -49,23 +49,23 @@ class JudgedView(JudgedPairs):
         return group_slices(self.pairs, self.groups)
 
     def tag_slices(self) -> dict[int, Ints]:
-        """Return column -> indices of its pairs, for the tags that have any."""
+        """Return tag (a column) -> indices of its pairs, for the tags that have any."""
         order = np.argsort(self.pairs.tags, kind="stable")
         present, firsts = np.unique(self.pairs.tags[order], return_index=True)
         parts = np.split(order, firsts[1:])
         return {int(tag): part for tag, part in zip(present, parts, strict=True) if tag >= 0} if len(order) else {}
 
     def group_name(self, tag: int) -> str:
-        """Return the name of a tag's group; "" if it has none."""
+        """Return the name of the group of a tag (a column); "" if it has none."""
         group = int(self.groups.find(np.array([tag]))[0])
         return self.groups.names[group] if group >= 0 else ""
 
 
 def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
-    """Return the view of the tokens with gold, or of the documents if the source labels documents.
+    """Build a JudgedView of the corpus's tokens with gold, or of its documents if the source labels documents.
 
-    labels (Sequence[str]): Labels of the source, by column (`corpus.names` begins with them). settings: Fields of a
-    `JudgedView`.
+    labels (Sequence[str]): Labels of the source, by column (`corpus.names` begins with them).
+    settings: Other fields of the `JudgedView`, such as groups.
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
@@ -75,9 +75,9 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) 
 
 
 def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
-    """Return the view of the entities (or categorized spans) with gold.
+    """Build a JudgedView of the corpus's entities (or categorized spans) with gold.
 
-    labels (Sequence[str]): Span labels of the source. settings: Further fields of a `JudgedView`.
+    labels (Sequence[str]): Span labels of the source, by column. settings: Other fields of the `JudgedView`, such as groups.
     """
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
@@ -87,7 +87,7 @@ def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any
 
 
 def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
-    """Return the indices of the pairs of a counted token and its predicted label; for entities all indices."""
+    """Return which pairs of the view are a counted token with its predicted label, as indices; for entities all pairs."""
     if view.kind == "entities":
         return np.arange(len(view))
     rows = view.pairs.rows
@@ -96,6 +96,6 @@ def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
 
 
 def predicted_units(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints]:
-    """Return (Doc, index of the pair) of each counted token with its predicted label, or of each entity."""
+    """Return (Doc, index of the pair in the view) of each counted token's predicted label, or of each entity."""
     units = predicted_indices(corpus, view)
     return corpus.docs[view.starts[units]], units

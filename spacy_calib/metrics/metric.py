@@ -1,4 +1,4 @@
-"""The contract of a metric: scores and hits -> one number, with its names in tables, in JSON and in the scorer."""
+"""What a metric is: a function from scores and hits to one number, with names for tables, JSON and the scorer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
 
 class Metric(Protocol):
-    """A metric is any function of scores and hits, and may carry attributes as those of this package do.
+    """A metric is any function of scores and hits. It may have these attributes, as the metrics of this package do:
 
     registered (str): Name in the registry. short (str): Key in JSON and in the scorer. title (str): Name in tables.
     listed (bool): False for a metric that the table of errors shows already.
@@ -28,7 +28,7 @@ class Metric(Protocol):
 
 
 class MeanLoss(ABC):
-    """The mean of a loss of each pair; such a metric gets an interval by document."""
+    """Base class of metrics that are the mean of a loss per pair; reports give them an interval by document."""
 
     @abstractmethod
     def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:
@@ -40,7 +40,7 @@ class MeanLoss(ABC):
 
 
 def select_listed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Select the metrics that tables and the scorer list, by short name. RAISES C190: one has the name of another figure."""
+    """Return the metrics that are `listed` in tables, by short name. RAISES C190: one has the short name of another figure."""
     metrics_by_name = {short: metric for short, metric in metrics.items() if getattr(metric, "listed", True)}
     for short in OWN_FIGURES:
         if short in metrics_by_name:
@@ -62,6 +62,6 @@ def title_of(metric: Metric, short: str) -> str:
 
 
 def losses(metrics: Mapping[str, Metric]) -> dict[str, Callable[[ArrayLike, ArrayLike], Floats]]:
-    """Return short name -> function (scores, hits) -> loss of each pair, of the listed mean losses; log loss first."""
+    """Return the loss function, (scores, hits) -> loss of each pair, of each listed mean loss by short name; log loss first."""
     losses_by_name = {short: metric.losses for short, metric in select_listed(metrics).items() if hasattr(metric, "losses")}
     return dict(sorted(losses_by_name.items(), key=lambda item: item[0] != "nll"))

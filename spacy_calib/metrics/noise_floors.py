@@ -16,7 +16,7 @@ _CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """Mean and 95 % quantile of the simulated errors."""
+    """Mean and 95 % quantile of the calibration errors of simulated, perfectly calibrated data."""
 
     mean: float
     q95: float
@@ -27,10 +27,10 @@ def noise_floor(
 ) -> NoiseFloor | None:
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
-    scores (ArrayLike): n scores: all of them for the floor of SMCE, those of one group for that of its GMCE.
+    scores (ArrayLike): n scores: all of them for the floor of SMCE, the scores of one group for the floor of its GMCE.
     n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
-    n_samples (int): Simulated data sets. seed (int): Of the random numbers.
-    RETURNS (NoiseFloor | None): Mean and 95 % quantile; an error near them cannot be improved. None without scores.
+    n_samples (int): Number of simulated data sets. seed (int): Of the random numbers.
+    RETURNS (NoiseFloor | None): Mean and 95 % quantile; a measured error near them may be all noise. None without scores.
     RAISES C001: values out of range, n_samples below 1.
 
         >>> noise_floor([0.0, 1.0])  # nothing is random
@@ -73,7 +73,7 @@ def _floor_of(errors: Floats) -> NoiseFloor:
 
 
 def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Generator) -> Floats:
-    """Simulate n_samples data sets and return their l2 errors."""
+    """Simulate the hits of n_samples data sets with these scores, and return the l2 error of each, shape (n_samples,)."""
     bins = assign(scores, binner(scores))
     counts = np.bincount(bins)
     score_sums = np.bincount(bins, weights=scores)
@@ -84,11 +84,12 @@ def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Gener
 
 
 def _sample_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Generator) -> Floats:
-    """Sample the hits per bin of n_samples data sets, shape (n_samples, n_bins).
+    """Sample the number of hits in each bin for n_samples data sets, shape (n_samples, n_bins). bins: Bin of each score.
 
     Equal scores share a bin, so their hits are sampled at once as a binomial: few distinct scores cost next to nothing.
     """
     distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
+    # Distinct scores ascend, and so do their bins: each bin is a run of them.
     starts = np.flatnonzero(np.diff(bins[first], prepend=-1))
     bin_of_run = bins[first][starts]
     hit_sums = np.zeros((n_samples, int(bin_of_run[-1]) + 1))

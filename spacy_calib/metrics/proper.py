@@ -1,4 +1,4 @@
-"""Brier score and log loss of pairs, the decomposition of the Brier score, and accuracy, also by coverage."""
+"""Brier score and log loss of pairs, the decomposition of the Brier score, and accuracy, also of the highest scores only."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
     """Return the mean squared difference of score and hit (Brier 1950).
 
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(brier([0.9, 0.4], [1, 0]), 6)
         0.085
@@ -46,8 +45,7 @@ def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
     """Return the mean log loss of scores clipped to [1e-6, 1 - 1e-6].
 
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(log_loss([0.5, 0.5], [1, 0]), 6)
         0.693147
@@ -58,8 +56,7 @@ def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
 def accuracy(pairs: Pairs) -> float | None:
     """Return the share of tokens whose highest-scored tag is the gold tag; a token without a pair counts as wrong.
 
-    pairs (Pairs): Of n_units tokens.
-    RETURNS (float | None): None without tokens.
+    pairs (Pairs): Of n_units tokens. RETURNS (float | None): None without tokens.
 
         >>> accuracy(Pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([0.7, 0.3, 0.6]), [1, 0, 0], n_units=2))
         0.5
@@ -88,7 +85,7 @@ PROPER: dict[str, MeanLoss] = {metric.short: metric for metric in (Brier(), LogL
 
 
 def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
-    """Return (mean of n values, its standard error over documents). documents (Ints): The document of each value."""
+    """Return (mean of n values, its standard error). documents (Ints): Document of each value; documents are independent."""
     mean = float(values.mean())
     _, codes = np.unique(documents, return_inverse=True)
     residuals = np.bincount(codes, weights=values) - mean * np.bincount(codes)
@@ -96,11 +93,12 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
 
 
 def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) -> Floats:
-    """Return the share of hits among the highest-scored pairs, for each share of pairs accepted.
+    """Return the accuracy of the highest-scored pairs, if a given share of all pairs is accepted.
 
     Of equal scores at the cut as many are accepted as fit, with their average accuracy: their order is arbitrary.
 
-    scores, hits: n of each, at least one. shares: In (0, 1], shape (m,). RETURNS (Floats): Shape (m,).
+    scores, hits (ArrayLike): n > 0 scores and hits. shares (ArrayLike): m shares of pairs to accept, in (0, 1].
+    RETURNS (Floats): Share of hits among the accepted pairs for each of the shares, (m,).
     RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities = as_probabilities("scores", scores)
@@ -112,9 +110,9 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Parts of the Brier score of n pairs over bins: means over the pairs.
+    """Parts of the Brier score of n pairs, which are in bins of scores; a "mean" is over the pairs.
 
-    q and y: score and hit of a pair; q_b and p_b: mean score and share of hits of its bin; p: the share of all hits.
+    q and y: score and hit of a pair; q_b and p_b: mean score and share of hits of its bin; p: share of hits of all pairs.
     reliability (float): mean (q_b - p_b)^2, the squared calibration error (Nguyen & O'Connor 2015, eq. 1).
     refinement (float): mean p_b (1 - p_b) = uncertainty - resolution (eq. 1); low if scores separate hits from misses.
     resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p), the Brier score of predicting p for every pair.
@@ -145,12 +143,12 @@ class Decomposition:
 def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) -> Decomposition | None:
     """Decompose the Brier score (Murphy 1973; Nguyen & O'Connor 2015, eq. 1).
 
-    Murphy's three parts add up only where the scores of a bin are equal. Writing q - y = (q_b - p_b) + (q - q_b) -
-    (y - p_b), whose first term is constant in a bin and whose others have mean 0 there, gives the two missing parts.
+    Murphy's three parts (reliability, resolution, uncertainty) add up to the Brier score only if all scores of a bin are
+    equal. Two more parts, within_variance and within_covariance, are what is missing: they follow from q - y =
+    (q_b - p_b) + (q - q_b) - (y - p_b), whose first term is constant in a bin and whose other terms have mean 0 there.
 
-    scores: n probabilities. hits: n booleans. binner (Binner | None): Of `make_binner`; None takes 10 adaptive bins.
-    RETURNS (Decomposition | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    scores: n probabilities. hits: n booleans. binner (Binner | None): From `make_binner`; None takes 10 adaptive bins.
+    RETURNS (Decomposition | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> parts = decompose([0.8, 0.8, 0.2, 0.2], [1, 0, 0, 0])
         >>> round(parts.reliability, 6), round(parts.refinement, 6), round(parts.brier, 6)

@@ -1,4 +1,4 @@
-"""Sentences of a report: labels that are never right, scores that are too high or too low, calibration that made them worse."""
+"""Sentences of a report: on labels that are never right, scores that are too high or low, calibration that makes them worse."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MOST_NAMES = 8
 
 
 def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the labels predicted MANY times or more and never right, most frequent first.
+    """Return the labels that are predicted (as top label) MANY times or more and never right, most frequent first.
 
-    RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of the calibrated scores) of each.
+    RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
     """
     top, n = top_pairs(view.pairs), len(labels)
     top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
@@ -50,14 +50,14 @@ def warn_of_never_right(rows: Sequence[dict[str, Any]]) -> str | None:
 
 
 def leaning_in_words(excess: float, off: float) -> str:
-    """Describe whether scores are too high or too low. excess: Mean score - share right. off: Mean absolute gap."""
+    """Describe whether scores are too high or too low. excess: Mean score - share right. off: Mean absolute gap of the bins."""
     if abs(excess) < ONE_WAY * off:
         return "some too high and some too low"
     return f"mostly too {'high' if excess > 0 else 'low'}"
 
 
 def warn_of_higher_loss(change: dict[str, dict[str, Any]]) -> str | None:
-    """Return a warning if calibrated scores have a higher log loss than raw ones. change (dict): From `table.changes`."""
+    """Return a warning if calibrated scores have a higher log loss than raw ones, else None. change: From `table.changes`."""
     value, low, high = (change["nll"][key] for key in ("value", "low", "high"))
     if value is None or value <= 0:
         return None

@@ -12,16 +12,16 @@ from ..types import Ints
 from .gaps import RATE, Gap, document_overdispersion, find_discoveries, gap_of
 from .table import TableSettings
 
-# A slice with fewer is not evaluated.
+# A slice with fewer units, or documents, is not evaluated.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2
 # Minimum number of units in each bin of a slice.
 _IN_A_BIN = 20
 
 
 class Slice(NamedTuple):
-    """A part of the data. name (str): The property that its units share, in words.
+    """A part of the data. name (str): The property that its units (tokens or entities) share, in words.
 
-    units (Ints): Indices of its tokens or entities, shape (n_units,); for `judge_slices` indices of their top-label pairs.
+    units (Ints): Indices of its units, shape (n_units,); for `judge_slices` indices of the pairs of units and top labels.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Slice(NamedTuple):
 
 
 class SliceRow(TypedDict):
-    """A slice: the fields of `Gap` and of `ErrorRow`, and whether its scores are significantly off."""
+    """A slice, evaluated: its name, the fields of `Gap` and `ErrorRow`, and whether its scores are significantly `off`."""
 
     slice: str
     n: int
@@ -52,7 +52,7 @@ class SliceRow(TypedDict):
 
 
 class SliceTable(TypedDict):
-    """Slices, evaluated. rate (float): False discovery rate of "off". too_small (int): Number of slices left out."""
+    """Evaluated slices. rate (float): False discovery rate of `off`. too_small (int): Number of slices left out for size."""
 
     rate: float
     too_small: int
@@ -60,10 +60,10 @@ class SliceTable(TypedDict):
 
 
 def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
-    """Return a slice for each distinct value, sorted by name.
+    """Return a slice for each distinct value, with the units of the Docs with that value; sorted by value.
 
-    values (Sequence): The value of each Doc, or None. docs, units (Ints): Doc of each unit, and its index for `Slice`,
-    (n_units,).
+    values (Sequence): The value of each Doc, or None for no slice. docs, units (Ints): Doc of each unit, and the index of the
+        unit that goes into `Slice.units`, shape (n_units,).
     """
     names = sorted({value for value in values if value is not None})
     number = {name: i for i, name in enumerate(names)}
@@ -76,8 +76,8 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
 def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> SliceTable:
     """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
 
-    view (JudgedPairs): Pairs, among them that of each unit and its top label. among (Ints): Indices of the pairs of all units,
-        shape (n_units,), for the overdispersion.
+    view (JudgedPairs): All pairs with gold; slices have indices of them. among (Ints): Indices of the pairs of all units with
+        their top labels, shape (n_units,), which show how much more documents vary than independent scores.
     """
     slice_gaps: list[tuple[str, Ints, Gap]] = []
     hits = view.pairs.hits
@@ -87,17 +87,16 @@ def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins
         if gap is not None and gap.n >= FEWEST_UNITS and gap.documents >= FEWEST_DOCUMENTS:
             slice_gaps.append((name, units, gap))
     is_off = find_discoveries([gap.p for _, _, gap in slice_gaps]).tolist()
-    rows = [
-        _slice_row(
-            view, Slice(name, units), gap, off, TableSettings(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, view.documents)
-        )
-        for (name, units, gap), off in zip(slice_gaps, is_off, strict=True)
-    ]
+    rows = []
+    for (name, units, slice_gap), off in zip(slice_gaps, is_off, strict=True):
+        settings = TableSettings(max(1, min(n_bins, slice_gap.n // _IN_A_BIN)), seed, view.documents)
+        rows.append(_slice_row(view, Slice(name, units), slice_gap, off, settings))
     rows.sort(key=lambda row: (not row["off"], -abs(row["gap"])))
     return SliceTable(rate=RATE, too_small=len(slices) - len(slice_gaps), rows=rows)
 
 
 def _slice_row(view: JudgedPairs, part: Slice, gap: Gap, off: bool, settings: TableSettings) -> SliceRow:
+    """Return the row of a slice: its gap, and the calibration errors of its pairs."""
     errors = settings.row(part.name, 0, view.pairs, view.calibrated, part.units)
     return SliceRow(
         slice=part.name, n=gap.n, documents=gap.documents, score=gap.score, right=gap.right, gap=gap.gap, low=gap.low,

@@ -12,20 +12,19 @@ STEPS = 2**14
 
 
 def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | None = None) -> float | None:
-    """Return smECE (Blasiok and Nakkiran 2023): smECE_sigma at the sigma that it equals, so that no width is chosen.
+    """Return smECE (Blasiok and Nakkiran 2023): smECE_sigma for the sigma with smECE_sigma = sigma, so no width is chosen.
 
     smECE_sigma is the integral over t in [0, 1] of |r(t)|, with r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the
     residuals of n pairs, spread by a kernel K. It never rises with sigma. smECE lies between |mean score - share of hits| of
     all pairs and the l1 error of bins of one distinct score each.
 
-    K is the Gaussian of deviation sigma, reflected at 0 and 1. That is how heat spreads in a rod with closed ends: it
-    lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, so that two cosine transforms smooth
-    the residuals on a grid, however many pairs there are. The two grid points around a score share its residual.
+    K is the Gaussian of deviation sigma, reflected at 0 and 1, as heat spreads in a rod with closed ends. It multiplies the
+    amplitude of cos(pi k t) by exp(-(pi k sigma)^2 / 2), so two cosine transforms smooth the residuals on a grid, however
+    many pairs there are. The two grid points around a score share its residual.
 
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. sigma (float | None): Return
         smECE_sigma of this width instead.
-    RETURNS (float | None): None without pairs.
-    RAISES C001: values out of range. C002: lengths differ.
+    RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(smooth_calibration_error([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 4)
         0.25
@@ -45,13 +44,14 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
     amplitudes = dct(np.concatenate([on_grid[:1], on_grid[1:-1] / 2, on_grid[-1:]]), type=1)
 
     def smoothed_error(sigma: float) -> float:
+        """Return smECE_sigma: the integral of |smoothed residuals| by the trapezoidal rule."""
         damping = np.exp(-((np.pi * sigma * np.arange(STEPS + 1)) ** 2) / 2)
         height = np.abs(dct(amplitudes * damping, type=1))
         return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
 
     if sigma is not None:
         return smoothed_error(sigma)
-    # At 0 no error is below sigma, at 1 none is above, but for rounding.
+    # smECE_sigma - sigma is at least 0 for sigma = 0, and at most 0 for sigma = 1 (but for rounding, hence min).
     return float(brentq(lambda width: min(1.0, smoothed_error(width)) - width, 0.0, 1.0))
 
 

@@ -19,7 +19,7 @@ from .proper import PROPER, accuracy
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """Calibration errors of one set of pairs; None without pairs.
+    """Calibration errors of one set of pairs, a row of the calibration table; errors are None without pairs.
 
     group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE).
     tags, pairs (int): Number of tags and pairs. raw, calibrated (float): Error of the raw and of the calibrated scores.
@@ -27,7 +27,7 @@ class ErrorRow:
         where another measurement with the same bins would fall.
     debiased (float): The calibrated error less the noise in the bins.
     true_low, true_high (float): 95 % interval of the calibrated error with endless data, by bootstrap over documents; the
-        measured error may lie above it. It and `debiased` are None if documents are not known, or there is only one.
+        measured error may lie above it. They and `debiased` are None if documents are not known, or there is only one.
     floor, floor95 (float): Error that perfectly calibrated scores would show: mean and 95 % quantile.
     """
 
@@ -47,14 +47,14 @@ class ErrorRow:
 
 @dataclass(frozen=True)
 class TableSettings:
-    """Settings of a table. n_bins (int): Adaptive bins. seed (int): Of random numbers. documents: Of each pair, if known."""
+    """Settings of a calibration table. n_bins (int): Adaptive bins. seed (int): Of random numbers. documents: Of each pair."""
 
     n_bins: int
     seed: int
     documents: Ints | None
 
     def row(self, group: str, tags: int, pairs: Pairs, calibrated_scores: Floats, index: Any) -> ErrorRow:
-        """Return the row of the pairs at `index` (indices, or a slice). group (str), tags (int): As in ErrorRow."""
+        """Return the row of the pairs at `index` (indices, or a slice). group, tags: Its name, and number of tags in it."""
         raw, new, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
         low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
         floor = noise_floor(new, self.n_bins, seed=self.seed)
@@ -64,7 +64,7 @@ class TableSettings:
         return ErrorRow(group, tags, len(raw), error, new_error, low, high, **_true_error(interval, floor))
 
     def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated_scores: Floats, groups: Groups) -> ErrorRow:
-        """Return the last row of the table: GMCE averaged over groups, with the interval of that mean."""
+        """Return the last row of a table: GMCE averaged over groups, with interval and noise floor. rows: One per group."""
         mean = {key: mean_of([getattr(row, key) for row in rows]) for key in ("raw", "calibrated", "floor")}
         floor = mean_gmce_floor(pairs, groups, calibrated_scores, self.n_bins, seed=self.seed)
         interval = None
@@ -75,7 +75,7 @@ class TableSettings:
 
 
 def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
-    """Return the fields of an ErrorRow on the true error and the noise floor."""
+    """Return five fields of an ErrorRow: debiased, true_low, true_high (of the interval), floor, floor95; None if unknown."""
     keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
     fields = {name: getattr(interval, key, None) for name, key in keys.items()}
     return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}
@@ -110,9 +110,7 @@ def calibration_table(
     rows.append(settings.mean_row(rows[1:], pairs, calibrated_scores, groups))
     scores_by_kind = {"raw": pairs.scores, "calibrated": calibrated_scores}
     return {
-        "tokens": pairs.n_units,
-        "pairs": len(pairs.scores),
-        "accuracy": accuracy(pairs),
+        "tokens": pairs.n_units, "pairs": len(pairs.scores), "accuracy": accuracy(pairs),
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
         "errors": [asdict(row) for row in rows],
         "scores": {
@@ -123,15 +121,15 @@ def calibration_table(
             },
         },
         "change": changes(pairs, calibrated_scores, documents, seed, metrics),
-    }
+    }  # fmt: skip
 
 
 def changes(
     pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Metric] = PROPER
 ) -> dict[str, dict[str, float | None]]:
-    """Return the change of each mean loss (log loss, Brier score) by calibration: calibrated - raw; below 0 is better.
+    """Return how calibration changes each mean loss (log loss, Brier score): calibrated - raw; below 0 is better.
 
-    RETURNS (dict): Name -> "value" with "low" and "high" of its 95 % interval by document, None if not known.
+    RETURNS (dict): Short name -> {"value", "low", "high"}: change and its 95 % interval by document; None each if not known.
     """
     # A single document gives a value without an interval.
     document_of_pair = np.zeros(len(pairs)) if documents is None else documents

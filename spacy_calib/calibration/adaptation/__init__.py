@@ -1,1 +1,1 @@
-"""Adaptation of a calibration to a new domain, by a few labelled documents. No Docs are needed."""
+"""Adaptation of calibrated scores to a new domain, fitted to a few labelled documents. No Docs are needed."""

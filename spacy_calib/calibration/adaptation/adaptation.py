@@ -1,7 +1,7 @@
 """Adaptation of calibrated scores to a new domain, fitted to a few labelled documents.
 
-It is a line in log-odds for top entries, another for the other entries, and offsets of groups and tags; for tags of tokens and
-labels of spans alike.
+An adaptation has two maps, for top entries (the highest-scored tag of a token, or a span on the Doc) and for the others. Each
+is a line in log-odds, then offsets of groups and tags.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ _FIXED = 1e9
 
 @dataclass(frozen=True)
 class Prior:
-    """The prior distribution of the adaptation.
+    """The prior distribution of an adaptation: how far calibrated scores are expected to be off in a new domain.
 
-    spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds: an even mixture of
-        Gaussians, weighted by the labelled documents; 0 is "no change". slope (float): Standard deviation of the slope
-        around 1, as a share of the spread.
+    spreads (tuple[float, ...]): The prior of the intercept is an even mixture of Gaussians around 0 with these standard
+        deviations, in log-odds; 0 is "no change". slope (float): Standard deviation of the slope around 1, as a share of the
+        spread. further_spread (float | None): Added to `spreads` if that lowers the cross-validated log loss.
     document_spread (float): Standard deviation of a shift of all tokens of one document, in log-odds.
     tag_spread (float): Standard deviation of a shift of the tokens of one tag, or group, in one document: a tag wrong once is
-        often wrong throughout. offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some tags may be
-        far off.
-    further_spread (float | None): Joins `spreads` if that has a lower cross-validated log loss.
+        often wrong throughout. offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some groups or
+        tags may be far off.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
@@ -66,7 +65,7 @@ OF_PRETRAINED_SPANS = Prior(spreads=(0.0, 0.2), tag_spread=3.0, outliers=False, 
 
 @dataclass(frozen=True)
 class Line(Serializable):
-    """A line in log-odds: slope * log-odds + intercept, slope above 0."""
+    """A map of log-odds: slope * log-odds + intercept, with a slope of at least LEAST_SLOPE. The default changes nothing."""
 
     slope: float = saved_field(number(LEAST_SLOPE), 1.0)
     intercept: float = saved_field(number(), 0.0)
@@ -76,7 +75,7 @@ class Line(Serializable):
 
 
 def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArray[np.bool_] | None = None) -> Floats:
-    """Return the weight of each of n entries if those of one document are alike: 1 / (1 + spread^2 * information).
+    """Return weights of n entries, smaller where one document has many, as these are alike: 1 / (1 + spread^2 * information).
 
     A document's information about a shift of all its entries is the sum of p (1 - p). The document also has a shift of its
     own, of variance spread^2, so it estimates the common shift with variance 1 / information + spread^2, as in a
@@ -95,7 +94,7 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """Fit a line to each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds."""
+    """Fit a line for each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds to map."""
     if not len(margins):
         return Line()
     lines, log_evidence = zip(
@@ -107,26 +106,32 @@ def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: P
 
 
 def _fit_spread(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float, slope: float) -> tuple[Line, float]:
-    """Return (the line of maximum posterior density, its log evidence by Laplace's approximation) for one spread."""
+    """Return (line of maximum posterior density, its log evidence by Laplace's approximation).
+
+    spread (float): Standard deviation of the intercept around 0; 0 for no change. slope (float): That of the slope around 1,
+        as a share of the spread.
+    """
     columns = np.column_stack([margins, np.ones(len(margins))])
     mean = np.array([1.0, 0.0])
     if not spread:
         return Line(), -_loss(margins, hits, weights)
     precision = np.array([slope**-2, 1.0]) / spread**2
-    best = fit_logistic(columns, hits, weights, mean, precision)
-    if best[0] < LEAST_SLOPE:
+    coefficients = fit_logistic(columns, hits, weights, mean, precision)  # (slope, intercept)
+    if coefficients[0] < LEAST_SLOPE:  # fix the slope and fit the intercept again
         precision_fixed = np.array([_FIXED, precision[1]])
-        best = fit_logistic(columns, hits, weights, np.array([LEAST_SLOPE, 0.0]), precision_fixed)
-        best[0] = LEAST_SLOPE
-    adjusted_margins = best[0] * margins + best[1]
+        coefficients = fit_logistic(columns, hits, weights, np.array([LEAST_SLOPE, 0.0]), precision_fixed)
+        coefficients[0] = LEAST_SLOPE
+    adjusted_margins = coefficients[0] * margins + coefficients[1]
     probabilities = sigmoid(adjusted_margins)
     curvature = (columns * (weights * probabilities * (1.0 - probabilities))[:, None]).T @ columns + np.diag(precision)
-    penalty = 0.5 * float(np.sum(precision * (best - mean) ** 2))
+    penalty = 0.5 * float(np.sum(precision * (coefficients - mean) ** 2))
     log_volume = 0.5 * (float(np.log(precision).sum()) - float(np.linalg.slogdet(curvature)[1]))
-    return Line(float(best[0]), float(best[1])), log_volume - _loss(adjusted_margins, hits, weights) - penalty
+    log_evidence = log_volume - _loss(adjusted_margins, hits, weights) - penalty
+    return Line(float(coefficients[0]), float(coefficients[1])), log_evidence
 
 
 def _loss(margins: Floats, hits: NDArray[np.bool_], weights: Floats) -> float:
+    """Return the weighted sum of the log losses of entries with these log-odds."""
     return float((weights * (softplus(margins) - hits * margins)).sum())
 
 
@@ -134,11 +139,10 @@ def _loss(margins: Floats, hits: NDArray[np.bool_], weights: Floats) -> float:
 class GoldEntries:
     """n scored entries with gold: (token, tag) pairs, or spans.
 
-    scores (Floats), hits (NDArray[bool]), tags (Ints): Calibrated score, whether it is right, and column of its label.
+    scores (Floats): Calibrated score of each entry. hits (NDArray[bool]): Whether it is right. tags (Ints): Its label's column.
     is_top (NDArray[bool]): Whether it has the highest raw score of its token (of a span: whether it is on the Doc). A model
         that is overconfident about top entries is underconfident about the others, so the two have different maps.
-    documents (Ints): The document of each.
-    RAISES C002: lengths differ.
+    documents (Ints): The document of each entry. RAISES C002: lengths differ.
     """
 
     scores: Floats
@@ -160,7 +164,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """The map of top entries, or of the others: a line, then offsets of groups and tags. entries (int): Number in the fit."""
+    """The map of top entries, or of the others: a line, then offsets of groups and tags. entries (int): Number fitted on."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)
@@ -168,7 +172,7 @@ class AdaptationMap(Serializable):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationMap:
-        """Fit a line on log-odds, then an offset for each group, then one for each tag, each shrunk towards no change."""
+        """Fit a line in log-odds, then an offset for each group, then one for each tag, all shrunk towards no change."""
         if not len(entries):
             return cls()
         prior = _choose_spreads(entries, groups, prior)
@@ -186,18 +190,19 @@ class AdaptationMap(Serializable):
         return cls(line, TagOffsets.from_offsets(group_offsets, tag_offsets), len(entries))
 
     def adjust(self, scores: Floats, tags: Ints, groups: Groups) -> Floats:
+        """Return the scores after the line and the offsets of their tags and groups."""
         adjusted_scores = scores if self.line == Line() else sigmoid(self.line.adjust(log_odds(scores)))
         if self.offsets is None:
             return adjusted_scores
         return self.offsets.predict(adjusted_scores, tags, groups.find(tags).astype(np.intp))
 
     def state(self) -> dict[str, Any]:
-        """Return plain data and arrays; offsets without their name and settings."""
+        """Return the map as plain data and arrays; of the offsets only the fitted values, without settings."""
         return {**super().state(), "offsets": None if self.offsets is None else self.offsets.state()["learned"]}
 
 
 def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
-    """Return the prior with its further spread among the spreads if that lowers the cross-validated log loss, else without."""
+    """Return the prior with its further spread among the spreads if this lowers the cross-validated log loss, else without."""
     narrow = replace(prior, further_spread=None)
     if prior.further_spread is None or len(np.unique(entries.documents)) < 2:
         return narrow
@@ -214,7 +219,7 @@ def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior
 
 
 def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
-    """Fit offsets of groups or tags. margins (Floats): Log-odds so far. units (Ints): Group or tag of each entry."""
+    """Fit an offset to each unit (group or tag). margins (Floats): Log-odds so far. units (Ints): Unit of each entry, or -1."""
     _, documents = np.unique(entries.documents, return_inverse=True)
     probabilities, clusters = sigmoid(margins), documents * (n_units + 1) + units + 1
     weights = document_weights(probabilities, clusters, prior.tag_spread)
@@ -226,7 +231,7 @@ def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: in
 class Adaptation(Serializable):
     """A step from scores calibrated in-domain to scores calibrated in the new domain, monotone for each tag.
 
-    groups (Groups): Of the tags. leading, other (AdaptationMap): Maps of top entries, and of the other ones.
+    groups (Groups): Groups of the tags. leading (AdaptationMap): Map of top entries. other (AdaptationMap): Map of the others.
     """
 
     groups: Groups = saved_field(Groups.read)
@@ -235,6 +240,7 @@ class Adaptation(Serializable):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = OF_TOKENS) -> Adaptation:
+        """Fit one map to the top entries and another to the others. groups (Groups): Groups of the tags."""
         subsets = (entries.take(np.flatnonzero(entries.is_top == is_top)) for is_top in (True, False))
         return cls(groups, *(AdaptationMap.fit(subset, groups, prior) for subset in subsets))
 
@@ -245,8 +251,8 @@ class Adaptation(Serializable):
     def adjust(self, scores: Floats, is_top: NDArray[np.bool_], tags: Ints) -> Floats:
         """Return the adapted probabilities of n entries.
 
-        scores (Floats): Calibrated. is_top (NDArray[bool]): Whether each has the highest raw score of its token, or is a
-            span on the Doc. tags (Ints): Column of its label.
+        scores (Floats): Calibrated score of each entry. is_top (NDArray[bool]): Whether it has the highest raw score of its
+            token, or is a span on the Doc. tags (Ints): Column of its label.
         """
         adjusted_scores = np.empty(len(scores))
         for map_, index in ((self.leading, np.flatnonzero(is_top)), (self.other, np.flatnonzero(~is_top))):

@@ -1,4 +1,4 @@
-"""Fitting an adaptation, and its cross-validation over the labelled documents."""
+"""Fits an adaptation to labelled documents, and evaluates it by cross-validation over them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAST_OFFSET = 0.1
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation fitted to all of them."""
+    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation fitted to all entries."""
 
     entries: GoldEntries
     groups: Groups
@@ -51,21 +51,19 @@ class AdaptationFit:
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Summarize the adaptation, and its cross-validation on top entries, in the form ADAPTED. labels: Of the tags."""
+        """Summarize the adaptation and its effect on held-out top entries, in the form ADAPTED. labels: Name of each tag."""
         top = np.flatnonzero(self.entries.is_top)
         held_out, top_entries = self.held_out, self.entries.take(top)
         return {
-            "entries": len(top),
-            "right": int(top_entries.hits.sum()),
-            "leading": vars(self.adaptation.leading.line),
-            "other": vars(self.adaptation.other.line),
+            "entries": len(top), "right": int(top_entries.hits.sum()),
+            "leading": vars(self.adaptation.leading.line), "other": vars(self.adaptation.other.line),
             "offsets": self._named_offsets(np.unique(top_entries.tags), labels),
             "before": evaluate_scores(top_entries.scores, top_entries),
             "after": None if held_out is None else evaluate_scores(held_out[top], top_entries),
-        }
+        }  # fmt: skip
 
     def _named_offsets(self, tags: Ints, labels: Sequence[str]) -> dict[str, float]:
-        """Return label -> offset of top entries with these tags, largest absolute value first."""
+        """Return label -> offset of top entries with this label, largest first; offsets below _LEAST_OFFSET are left out."""
         offsets = self.adaptation.leading.offsets
         if offsets is None:
             return {}
@@ -75,7 +73,10 @@ class AdaptationFit:
 
 
 def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
-    """Return "expected" (mean score), "log_loss", "ece", and "gap" with its 95 % interval by document; None without entries."""
+    """Evaluate scores of entries with gold; None without entries.
+
+    RETURNS (dict): "expected" (mean score), "log_loss", "ece", and "gap" (mean score - hit) with its 95 % interval by document.
+    """
     if not len(entries):
         return None
     interval = mean_interval(scores - entries.hits, entries.documents)

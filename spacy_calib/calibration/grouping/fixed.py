@@ -21,7 +21,7 @@ def make_shared_grouping() -> Callable[[Sequence[str], Mapping[str, int]], Group
 
 
 def one_group_per_tag(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
-    """Put each tag into its own group (Zadrozny and Elkan 2002); a tag with too few pairs uses the pooled map."""
+    """Put each tag into a group of its own (Zadrozny and Elkan 2002). In a fit, tags with too few pairs use the pooled map."""
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     return Groups(tuple(labels), np.arange(len(labels)), frequency)
 

@@ -16,10 +16,10 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
     """Sort tags by falling frequency and fill groups, each with 1/G of all tokens (Kranzlein et al. 2021, section 3.3).
 
     Ties are broken by tag name; a group is full if its tokens * G >= all tokens, in integers; tags never seen go into the last
-    group. Tags that the model does not know take no part.
+    group. Tags that are not among the labels are ignored.
 
-    labels (Sequence[str]): The tags, as columns.
-    counts (Mapping[str, int]): Gold frequency; a missing tag counts 0.
+    labels (Sequence[str]): The tags of the model, as columns.
+    counts (Mapping[str, int]): Gold frequency of each tag; a missing tag counts 0.
     n_groups (int): G, at least 1. Fewer groups result where frequent tags hold more than 1/G each.
     RETURNS (Groups): Named "1" (the most frequent tags) to at most str(G).
     RAISES C001: n_groups is not a whole number of at least 1.
@@ -39,10 +39,11 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
 
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
-    """Make tag frequency groups from the frequencies in other groups, for instance to evaluate a map
-    shared by all tags (SCW, Kranzlein et al. 2021) group by group.
+    """Make tag frequency groups of labels by the gold frequencies that other groups have stored.
 
-    groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
+    So a map shared by all tags (SCW, Kranzlein et al. 2021), for instance, can be evaluated group by group.
+
+    groups (Groups): Groups of the labels, or of the first of them (labels appended later count as never seen).
     n_groups (int): G, at least 1. The first `groups.n_singletons` groups, of one label each, stay.
     RAISES C001: n_groups is not a whole number of at least 1.
     """
@@ -66,11 +67,11 @@ def group_with_singletons(
     singleton_labels: Sequence[str] = (),
     key: Callable[[str], str] = str,
 ) -> Groups:
-    """Put some labels into their own groups, which come first, and group the keys of the others by any grouping.
+    """Put each singleton label into its own group (these come first), and group the keys of all other labels by a grouping.
 
-    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): The tags, as columns. counts: Gold frequency.
-    singleton_labels (Sequence[str]): Those that are not among the labels take no part. key (Callable): Labels with one key
-        share a group; the frequency of a key is that of its labels together.
+    grouping (Callable): (keys, their gold frequencies) -> Groups. labels (Sequence[str]): The tags, as columns. counts: Gold
+        frequency of each tag. singleton_labels (Sequence[str]): Those not among the labels are ignored. key (Callable): Returns
+        the key of a label (its type, for instance): labels with one key share a group, and their frequencies add up.
     """
     singletons = [label for label in singleton_labels if label in set(labels)]
     keys = list(dict.fromkeys(key(label) for label in labels if label not in singletons))

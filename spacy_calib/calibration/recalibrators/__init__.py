@@ -1,4 +1,4 @@
-"""Recalibrators: maps from a score to a probability, learned from pairs. One file per method, and `recalibrator`."""
+"""Recalibrators: maps from a score to a probability, learned from pairs. One file per method; `recalibrator` has their base."""
 
 from .binning import HistogramBinning, ScalingBinning
 from .identity import Identity

@@ -1,4 +1,4 @@
-"""Histogram binning (the share of hits in the score's bin) and scaling binning (the mean of a scaling map in it)."""
+"""Histogram binning (share of hits in the bin of a score) and scaling binning (mean of another map's scores in the bin)."""
 
 # No `from __future__ import annotations` here, as in `pipe.factory`: confection must resolve the type of an argument.
 from typing import Any
@@ -15,7 +15,10 @@ from .recalibrator import Recalibrator
 
 
 def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
-    """Give each empty bin the value of the nearest bin with pairs, of two equally near ones the lower."""
+    """Return the value of each bin; an empty bin gets that of the nearest bin with pairs, of two equally near ones the lower.
+
+    values, counts: Value and number of pairs (or sum of weights) of each bin, shape (n_bins,).
+    """
     is_filled = np.flatnonzero(counts > 0)
     nearest = is_filled[np.abs(is_filled[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
     return values[nearest]
@@ -31,7 +34,7 @@ BINS = record(
 class HistogramBinning(Recalibrator):
     """Histogram binning (Zadrozny and Elkan 2001) over adaptive bins (Kranzlein et al. 2021, section 2.2).
 
-    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
+    n_bins (int): Number of adaptive bins. bin_size (int | None): Number of pairs per bin; replaces n_bins.
     edges_ (Floats): Lower ends of the bins but the first, shape (n_bins - 1,).
     values_ (Floats): Share of hits per bin, shape (n_bins,).
     RAISES C001: n_bins or bin_size is not a whole number of at least 1.
@@ -64,7 +67,7 @@ class HistogramBinning(Recalibrator):
         self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
 
     def _targets(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
-        """Return the value of each pair that is averaged in its bin, shape (n,)."""
+        """Return the value of each pair whose mean is the value of a bin: here its hit, 0 or 1, shape (n,)."""
         return hits.astype(np.float64)
 
     def _predict(self, scores: Floats) -> Floats:
@@ -72,11 +75,11 @@ class HistogramBinning(Recalibrator):
 
 
 class ScalingBinning(HistogramBinning):
-    """Scaling binning (Kumar et al. 2019), with bins over the raw scores as in Kranzlein et al. (2021, section 2.2).
+    """Scaling binning: fit another map, then return its mean in the bin of a score (Kumar et al. 2019).
 
-    The means are of the scores that the map was fitted on, never of the scores being transformed.
+    Bins are over the raw scores, as in Kranzlein et al. (2021, section 2.2). The means are over the pairs of the fit.
 
-    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
+    n_bins (int): Number of adaptive bins. bin_size (int | None): Number of pairs per bin; replaces n_bins.
     scaling (Recalibrator | None): Prototype of the paper's scaling function: a recalibrator (None: isotonic
         regression), not the setting `scaling` of the pipe.
     edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean scaled score per bin.

@@ -14,7 +14,7 @@ from .recalibrator import Recalibrator
 
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """Return distinct scores, ascending, the sum of the weights at each, and that of the hits' weights, of n > 0 scores."""
+    """Return the distinct scores, ascending, the sum of weights at each, and the sum of the weights of hits; n > 0 scores."""
     x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)
     hit_mass = mass * hit
     if (x[1:] < x[:-1]).any():
@@ -29,7 +29,10 @@ def _one_value_per_point(fields: dict[str, Any]) -> str:
 
 
 def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return two numbers between the scores below and above each step, in the outer quarters, or the scores themselves."""
+    """Return where the slope between two levels begins and ends: inside the gap of scores, in its outer quarters.
+
+    below, above (Floats): Score on each side of each gap. If the gap has no room for other numbers, these are returned.
+    """
     gap = above - below
     lower, upper = between(below, below + gap / 4), between(above - gap / 4, above - gap / 32)
     is_free = (below < lower) & (lower < upper) & (upper < above)
@@ -39,9 +42,9 @@ def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
 class IsotonicRegression(Recalibrator):
     """Isotonic regression (Zadrozny and Elkan 2002): level stretches, with a slope in the gap of scores between two of them.
 
-    At the scores of the fit it is scikit-learn's; a slope begins and ends inside its gap, so that no score is saved.
+    At the scores of the fit it equals scikit-learn's. A slope begins and ends inside its gap, so that no fitted score is saved.
 
-    x_ (Floats): Scores of the points, ascending. y_ (Floats): Their probabilities, never falling.
+    x_, y_ (Floats): Scores (ascending) and probabilities (never falling) of the points between which the map is linear.
     """
 
     registered = "spacy-calib.Isotonic.v1"
@@ -62,7 +65,8 @@ class IsotonicRegression(Recalibrator):
         ends = np.flatnonzero(y[1:] != y[:-1])
         lower, upper = _ends_of_slopes(x[ends], x[ends + 1])
         points, values = np.stack([lower, upper], axis=1).ravel(), np.stack([y[ends], y[ends + 1]], axis=1).ravel()
-        distinct = np.append(True, points[1:] > points[:-1])[: len(points)]  # a score between two steps without room for slopes
+        # A score between two gaps without room for slopes is a point twice.
+        distinct = np.append(True, points[1:] > points[:-1])[: len(points)]
         self.x_, self.y_ = (points[distinct], values[distinct]) if len(ends) else (np.array([0.5]), y[:1])
 
     def _predict(self, scores: Floats) -> Floats:

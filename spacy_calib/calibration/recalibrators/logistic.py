@@ -18,12 +18,12 @@ from .recalibrator import MapTable, Recalibrator
 
 
 class LogisticMap(Recalibrator):
-    """The map sigmoid(features(score) @ coefficients_): functions of the score that never fall, and perhaps a constant.
+    """Base class of maps sigmoid(features(score) @ coefficients_); features never fall as the score rises.
 
-    A slope that would be negative is left out and the rest fitted again (Kull et al. 2017, section 4).
+    A coefficient that would be negative is set to 0 and the others are fitted again (Kull et al. 2017, section 4).
 
-    slopes (int): Number of functions. no_change (tuple): Coefficients of the map that returns each score.
-    coefficients_ (Floats): One for each function, then the constant.
+    slopes (int): Number of features but the constant. no_change (tuple): Coefficients of the map that returns each score.
+    coefficients_ (Floats): Coefficient of each feature, then the constant if there is one.
     """
 
     _learned = ("coefficients_",)
@@ -33,11 +33,11 @@ class LogisticMap(Recalibrator):
 
     @abstractmethod
     def features(self, scores: Floats) -> Floats:
-        """Return the functions of the score, then the constant if there is one, shape (n, k)."""
+        """Return the features of each score, with a last column of ones if the map has a constant, shape (n, k)."""
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        """Fit by penalized logistic regression; a negative slope is fixed at its prior and the rest is fitted again."""
-        # Equal scores are merged first, so that the order of rows does not matter to the bit.
+        """Fit by penalized logistic regression; a negative slope is set to 0 and the others are fitted again."""
+        # Equal scores are merged first, so that the order of rows does not change the last bit.
         distinct, mass, hit_mass = sum_by_score(scores, hits, weights)
         features = self.features(distinct)
         mean = np.array(self.no_change)
@@ -65,13 +65,14 @@ class LogisticMap(Recalibrator):
         return self
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Combine the coefficients of all maps into one table, from which each score takes its map's row."""
+        """Return a function that maps each score by the row of its map in a table of all coefficients; None for other maps."""
         if any(type(recalibrator) is not type(self) for recalibrator in maps):
             return None
         table = np.stack([recalibrator.coefficients_ for recalibrator in maps if isinstance(recalibrator, LogisticMap)])
         return partial(self._margins_of, table)
 
     def _margins_of(self, table: Floats, scores: Floats, map_indices: Ints) -> Floats:
+        """Return calibrated log-odds. table: A row of coefficients per map. map_indices: The map of each score."""
         return combine(self.features(scores), table[map_indices])
 
     def _predict(self, scores: Floats) -> Floats:

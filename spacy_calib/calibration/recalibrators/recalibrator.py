@@ -1,4 +1,4 @@
-"""The contract of a recalibrator: fitted to n scores and hits, it maps scores to probabilities."""
+"""The base class of recalibrators: fitted to n scores and hits, a recalibrator maps scores to probabilities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAP = registered_part("@calib_recalibrators")
 
 
 class Recalibrator(Part):
-    """A map score -> probability. Constructor arguments are its settings; learned attributes end in an underscore.
+    """A map from scores to probabilities. Constructor arguments are its settings; learned attributes end in an underscore.
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
     short (str): Name on the command line and in the settings of `auto`; "" if that is the registered name.
@@ -38,12 +38,11 @@ class Recalibrator(Part):
     min_pairs: int = 2
 
     def fit(self, scores: ArrayLike, hits: ArrayLike, weights: ArrayLike | None = None) -> Recalibrator:
-        """Learn the map.
+        """Learn the map from pairs.
 
         scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
         weights (ArrayLike | None): n positive numbers: a weight of 2 is the same pair twice.
-        RETURNS (Recalibrator): Itself.
-        RAISES C001: values out of range. C002: lengths differ. C003: no pairs.
+        RETURNS (Recalibrator): This recalibrator. RAISES C001: values out of range. C002: lengths differ. C003: no pairs.
         """
         probabilities = as_probabilities("scores", scores)
         if not len(probabilities):
@@ -60,7 +59,8 @@ class Recalibrator(Part):
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
         """Combine fitted maps of this method into one function, which is faster than one map after the other.
 
-        RETURNS (MapTable | None): None if the method has no such function, or a map is of another method.
+        RETURNS (MapTable | None): (scores, index of each score's map) -> calibrated log-odds. None if the method has no such
+            function, or a map is of another method.
         """
         return None
 

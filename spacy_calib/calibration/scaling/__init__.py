@@ -1,4 +1,4 @@
-"""Scalings of the log-probabilities of a token's tags, before the threshold cuts tags off. `scaling` has their contract."""
+"""Scalings: they reweigh all tags of a token together, before the threshold cuts tags off. `scaling` has their base class."""
 
 from .log_linear import LogLinearScaling, MatrixScaling, TemperatureScaling, VectorScaling
 from .scaling import FLOOR, Scaling

@@ -1,4 +1,4 @@
-"""The log-probabilities of all tags of a token as a scaling reads them, and a fitted scaling as products of matrices."""
+"""The log-probabilities of all tags of a token as a scaling reads them, and a fitted scaling applied as a matrix product."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _LARGEST_TABLE = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Log-probabilities of the tags of n tokens, by token, highest first; each token ends with its rest.
+    """Log-probabilities of the tags of n tokens. The entries of a token are consecutive, highest first, and end with its rest.
 
-    The rest is one more outcome: that the tag is none of those with an entry.
+    The rest of a token is one more outcome: that its tag is none of those with an entry.
 
-    starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints):
-        Its tag; n_tags for a rest, n_tags + 1 for all tags past the end.
-    logs (Floats): Its log-probability. inputs (Floats): log(p / floor), 0 for a rest and below the floor.
+    starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints): Tag of
+        each entry; n_tags for a rest, n_tags + 1 for all tags with a higher number than those of the fit.
+    logs (Floats): Log-probability of each entry. inputs (Floats): log(p / floor), 0 for a rest and below the floor.
     origin (Ints): Index of each entry in the arguments of `lay_out`, -1 for a rest.
-    sources, targets (Ints): Pairs of entries of one token: the input of the source influences the target.
+    sources, targets (Ints): Pairs of entries of one token, as indices: the input of the source influences the target.
     n_tags (int): Number of tags.
     """
 
@@ -54,25 +54,30 @@ class Entries:
 
 
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, pairwise: bool = True) -> Entries:
-    """Sort the scores of tokens into Entries. rows: Token of each score, in any order. pairwise: False leaves out pairs."""
-    distinct, token = np.unique(rows, return_inverse=True)
+    """Sort scores of tokens, and the rest of each, into Entries.
+
+    rows, tags, scores: Token, tag and probability of each score, in any order. pairwise (bool): False leaves out the pairs of
+        entries (`sources` and `targets`).
+    """
+    distinct, token_of_score = np.unique(rows, return_inverse=True)
     n = len(distinct)
     # Within a token: its tags, highest score first; then the rest.
-    tokens = np.concatenate([token, np.arange(n)])
+    tokens = np.concatenate([token_of_score, np.arange(n)])
     columns = np.concatenate([np.minimum(tags, n_tags + 1), np.full(n, n_tags)])
-    columns[: len(tags)][tags == n_tags] = n_tags + 1
+    columns[: len(tags)][tags == n_tags] = n_tags + 1  # a tag past the end, not a rest
     values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n)])
     is_rest = np.arange(len(tokens)) >= len(rows)
     order = np.lexsort((columns, -values, is_rest, tokens))
     tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
-    # Added up in this order, so that the order of the arguments does not matter to the bit.
+    # Summed after sorting, so that the order of the arguments does not change the last bit.
     values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n), LEAST_REST)
     logs = np.log(values)
     starts = np.searchsorted(tokens, np.arange(n))
     inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(floor), 0.0))
     sources = targets = np.zeros(0, dtype=np.intp)
     if pairwise:
-        n_sources = np.minimum(np.bincount(token, minlength=n), MOST_INPUTS)[tokens]
+        # Each entry is the target of its token's first (highest) entries, the rest not among them.
+        n_sources = np.minimum(np.bincount(token_of_score, minlength=n), MOST_INPUTS)[tokens]
         targets = np.repeat(np.arange(len(tokens)), n_sources)
         firsts = np.cumsum(n_sources) - n_sources
         sources = np.arange(len(targets)) + np.repeat(starts[tokens] - firsts, n_sources)
@@ -81,7 +86,7 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, p
 
 
 def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return np.unique(codes, return_inverse=True), by a table instead of sorting millions. codes (Ints): In [0, size)."""
+    """Return (distinct codes, index of each code in them), as np.unique does but without sorting. codes: In [0, size)."""
     if size > _LARGEST_TABLE:
         return np.unique(codes, return_inverse=True)
     is_present = np.zeros(size, dtype=bool)
@@ -100,13 +105,13 @@ _SAFE_MARGIN = 300.0
 class PairwiseScaler:
     """A fitted log-linear scaling, which scales many tokens by one product of matrices.
 
-    factor (float): Of log p. biases (Floats): Of each tag, the rest, and tags past the end: shape (n_tags + 2,).
-    codes (Ints), weights (Floats): source * (n_tags + 2) + target of pairs of tags, and their weights.
-    floor (float): Of the scaling. is_diagonal (bool): Whether each tag influences only itself.
+    factor (float): What log p is multiplied by. biases (Floats): Bias of each tag, the rest, tags past the end: (n_tags + 2,).
+    codes (Ints), weights (Floats): source * (n_tags + 2) + target of each pair of tags with a weight, and the weight.
+    floor (float): Tags with a lower probability influence no others. is_diagonal (bool): Whether a tag influences only itself.
     """
 
     def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, is_diagonal: bool):
-        """Unpack the weights of pairs of tags; `codes` number a pair as source * n + target."""
+        """Put the weights of pairs of tags into a table (source, target), or into a vector if a tag influences only itself."""
         from scipy.sparse import csr_matrix
 
         self.factor, self.biases, self.floor = factor, biases, floor
@@ -129,7 +134,7 @@ class PairwiseScaler:
         self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled probabilities of n > 0 entries, tokens ascending. Arguments as in `Scaling.scale`."""
+        """Return the scaled probabilities of n > 0 entries. Arguments as in `Scaling.scale`, with tokens (rows) ascending."""
         begins = np.ones(len(tokens), dtype=bool)
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
@@ -139,23 +144,22 @@ class PairwiseScaler:
         cuts = [*starts[::step].tolist(), len(tokens)]
         parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
         starts_in_part = [starts[index : index + step] - starts[index] for index in range(0, len(starts), step)]
-        return np.concatenate(
-            [
-                self._scale(first, tags[part], scores[part], None if is_input is None else is_input[part])
-                for first, part in zip(starts_in_part, parts, strict=True)
-            ]
-        )
+        scaled_parts = [
+            self._scale(first, tags[part], scores[part], None if is_input is None else is_input[part])
+            for first, part in zip(starts_in_part, parts, strict=True)
+        ]
+        return np.concatenate(scaled_parts)
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Scale the tokens of one part, whose table is small enough. starts (Ints): First entry of each token."""
+        """Scale the entries of so few tokens that their table fits in memory. starts (Ints): First entry of each token."""
         lengths = np.diff(starts, append=len(tags))
         token = np.repeat(np.arange(len(starts)), lengths)
-        # n_tags is the code of the rest: a label of that number was appended after the fit.
+        # n_tags is the code of the rest; a tag of that number or a higher one was appended after the fit.
         tag_codes = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
         inputs = np.maximum(logs - np.log(self.floor), 0.0)
-        part = scores if is_input is None else np.where(is_input, scores, 0.0)
-        rest = np.log(np.maximum(1.0 - np.bincount(token, part), LEAST_REST))
+        input_scores = scores if is_input is None else np.where(is_input, scores, 0.0)
+        rest = np.log(np.maximum(1.0 - np.bincount(token, input_scores), LEAST_REST))
         margins = self.factor * logs + self.biases[tag_codes]
         rest_margins = self.factor * rest + self.biases[self.n_tags]
         if self.diagonal is not None:
@@ -176,7 +180,7 @@ class PairwiseScaler:
         return np.minimum(odds / sums[token], 1.0)
 
     def _pairwise_terms(self, starts: Ints, lengths: Ints, tag_codes: Ints, inputs: Floats) -> Any:
-        """Return the sum of the weighted inputs of each token for each tag, shape (n_tokens, n_columns)."""
+        """Return the sum of each token's inputs times their weights for each target tag, shape (n_tokens, n_columns)."""
         from scipy.sparse import csr_matrix
 
         rows = self.row_of[tag_codes]
@@ -193,17 +197,19 @@ class PairwiseScaler:
 
 
 def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
+    """Return table[rows, columns] of a dense or sparse table, shape (n,)."""
     if isinstance(table, np.ndarray):
         return table.ravel().take(rows * table.shape[1] + columns)
     return np.asarray(table[rows, columns]).ravel()
 
 
 def _column(table: Any, column: int) -> Floats:
+    """Return one column of a dense or sparse table, shape (n_rows,)."""
     return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Return the entries of each token but its MOST_INPUTS highest. starts, lengths (Ints): First entry, number of entries."""
+    """Return the indices of each token's entries but its MOST_INPUTS highest. starts, lengths: First entry, entry count."""
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)

@@ -40,7 +40,7 @@ _LEARNED_FORM = record(
 
 
 class LogLinearScaling(Scaling):
-    """Multinomial logistic regression on the log-probabilities of a token's tags: temperature, vector and matrix scaling.
+    """Base class of temperature, vector and matrix scaling: multinomial logistic regression on a token's log-probabilities.
 
     The probability of a tag is the softmax of factor * log p + bias of the tag + weighted log p of the token's tags: Dirichlet
     calibration (Kull et al. 2019, section 3.2; Guo et al. 2017, section 4.2). Only tags that reach the floor have a term; the
@@ -51,10 +51,9 @@ class LogLinearScaling(Scaling):
     ridge (float | None): L2 penalty on each weight between tags, ridge / 2 times its square: the inverse variance of a Gaussian
         prior, so that one value suits few data and many. None lets `cross_fit` choose among RIDGES.
     bias_ridge (float | None): L2 penalty on each bias; None is a hundredth of the ridge.
-    ridge_ (float): The penalty that was used.
-    factor_ (Floats): The inverse temperature, shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.
-    codes_ (Ints), weights_ (Floats): Codes of the pairs of tags that occurred together in the fit, as in `Entries.codes`; their
-        weights.
+    ridge_ (float): The penalty that was used. factor_ (Floats): The inverse temperature, shape (1,).
+    biases_ (Floats): Bias of each tag, of the rest, and of all tags past the end, shape (n_tags + 2,).
+    codes_ (Ints), weights_ (Floats): Pairs of tags of one token in the fit, as source * (n_tags + 2) + target; their weights.
     RAISES C001: a penalty that is not above 0.
     """
 
@@ -105,7 +104,7 @@ class LogLinearScaling(Scaling):
     ) -> LogLinearScaling:
         """Fit the weights.
 
-        pairs (Pairs): Those below the floor take no part; a token without a hit above it has its gold tag in the rest.
+        pairs (Pairs): Pairs below the floor are ignored; a token without a hit above the floor has its gold tag in the rest.
         n_tags (int): Number of tags. start (LogLinearScaling | None): A fitted scaling that gives the initial weights.
         tolerance (float): The search ends with a step that lowers the loss by less than this share of it.
         RAISES C003: no pairs.
@@ -122,7 +121,7 @@ class LogLinearScaling(Scaling):
         return self
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
-        """Fit with the ridge of the settings; if that is None, with the one of minimum cross-validated loss over documents."""
+        """Fit with the L2 penalty of the settings; if None, choose that of minimum loss by cross-validation over documents."""
         start = None
         if self.ridge is None and len(np.unique(documents)) > 1:
             start = choose_ridge(self, pairs, documents, n_tags)
@@ -130,7 +129,7 @@ class LogLinearScaling(Scaling):
         self.fit(pairs, n_tags, start)
 
     def refit(self, pairs: Pairs, n_tags: int, tolerance: float = _FOLD_TOLERANCE) -> LogLinearScaling:
-        """Return a scaling with the same ridge, fitted on other pairs from these weights as initial ones."""
+        """Return a new scaling with this one's L2 penalty, fitted to these pairs with this one's weights as initial ones."""
         return copy.copy(self).fit(pairs, n_tags, self, tolerance)
 
     # Applying
@@ -172,7 +171,7 @@ class TemperatureScaling(LogLinearScaling):
 
 
 class VectorScaling(LogLinearScaling):
-    """Vector scaling: a factor and a bias for each tag, shrunk to one factor (Guo et al. 2017, section 4.2)."""
+    """Vector scaling: a factor and a bias for each tag, shrunk towards one factor for all (Guo et al. 2017, section 4.2)."""
 
     registered = "spacy-calib.VectorScaling.v1"
     short = "vector"
@@ -183,7 +182,7 @@ class VectorScaling(LogLinearScaling):
 class MatrixScaling(LogLinearScaling):
     """Matrix scaling: in addition to a factor and a bias for each tag, each of a token's top tags influences all others.
 
-    So it learns which tags the model confuses (Kull et al. 2019, section 3.2, with the L2 penalty of their section 4 on the
+    It learns which tags the model confuses (Kull et al. 2019, section 3.2, with the L2 penalty of their section 4 on the
     whole matrix except for one common factor).
     """
 

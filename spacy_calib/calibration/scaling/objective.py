@@ -27,8 +27,8 @@ _MEMORY = 20
 class ScalingWeights(NamedTuple):
     """The parameters of a log-linear scaling.
 
-    factor (Floats): Of log p, shape (1,). biases (Floats): Per tag, the rest, and tags past the end.
-    codes (Ints), weights (Floats): Codes of pairs of tags, as in `Entries.codes`, ascending, and their weights.
+    factor (Floats): What log p is multiplied by, shape (1,). biases (Floats): Of each tag, the rest, and tags past the end.
+    codes (Ints), weights (Floats): Pairs of tags as source * (n_tags + 2) + target, ascending, and their weights.
     """
 
     factor: Floats
@@ -38,16 +38,16 @@ class ScalingWeights(NamedTuple):
 
 
 class Objective:
-    """Penalized log loss of some tokens as a function of one vector: factor, biases, weights.
+    """The penalized log loss of some tokens as a function of one vector: factor, biases and weights of a log-linear scaling.
 
-    The vector is scaled by the curvature, or the search would take several times as many steps.
+    Each element is scaled by the curvature of the loss at the start, or the search would take several times as many steps.
 
-    scaling (LogLinearScaling): Its settings give the weights and their L2 penalties. pairs (Pairs): Those that reach the floor.
-    n_tags (int): Number of tags.
+    scaling (LogLinearScaling): Its settings decide which weights there are, and their L2 penalties. pairs (Pairs): Pairs that
+        reach the floor. n_tags (int): Number of tags.
     """
 
     def __init__(self, scaling: LogLinearScaling, pairs: Pairs, n_tags: int):
-        """Lay out pairs as a sparse design matrix, and scale each coefficient by the curvature at the start."""
+        """Build the sparse design matrix of the pairs, the penalties, and the unit of each coefficient."""
         from scipy.sparse import csr_matrix
 
         entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.floor, scaling.pairwise == "all")
@@ -58,7 +58,7 @@ class Objective:
         is_tag = entries.origin >= 0
         is_hit[is_tag] = pairs.hits[entries.origin[is_tag]]
         has_hit = np.add.reduceat(is_hit, entries.starts) > 0
-        self.gold = is_hit | ((entries.origin < 0) & ~has_hit[entries.tokens])
+        self.gold = is_hit | ((entries.origin < 0) & ~has_hit[entries.tokens])  # a token without a hit: its rest
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
@@ -76,7 +76,7 @@ class Objective:
         self.units = 1.0 / np.sqrt(curvature)
 
     def minimize(self, start: ScalingWeights | None, tolerance: float) -> ScalingWeights:
-        """Return the weights of minimum loss. start: Initial weights; None for no change. tolerance: Of the last step."""
+        """Return the parameters of minimum loss. start: Initial ones; None for no change. tolerance: Least relative gain."""
         values = np.zeros(len(self.units))
         values[0] = 1.0
         if start is not None:
@@ -89,12 +89,12 @@ class Objective:
         return self.unpack(vector * self.units)
 
     def unpack(self, values: Floats) -> ScalingWeights:
-        """Return the weights in an unscaled vector."""
+        """Return the parameters in an unscaled vector of factor, biases and weights."""
         biases = values[1 : 1 + self.n_biases] if self.has_biases else np.zeros(self.entries.n_tags + 2)
         return ScalingWeights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
     def loss(self, vector: Floats) -> tuple[float, Floats]:
-        """Return (loss, gradient) at a scaled vector."""
+        """Return the loss, and its gradient, at a vector of parameters scaled by the curvature."""
         values = vector * self.units
         weights = self.unpack(values)
         margins = weights.factor[0] * self.entries.logs + weights.biases[self.entries.tags]
@@ -111,7 +111,7 @@ class Objective:
         return float(-logs[self.gold].sum() + 0.5 * (self.penalty * distances**2).sum()), gradient * self.units
 
     def _gradient(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
-        """Return, for factor, biases and weights, the sum of the residuals times its feature."""
+        """Return the sum over entries of residual * feature, for the factor (logs), each bias, and each weight (design)."""
         biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.has_biases else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
 
@@ -126,10 +126,10 @@ _TOLERANCE = 1e-5
 
 
 def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tags: int) -> LogLinearScaling:
-    """Return a scaling like this one with the ridge of minimum cross-validated log loss, fitted on a sample of the pairs.
+    """Return a copy of the scaling, fitted on a sample of the pairs with the L2 penalty of minimum cross-validated log loss.
 
-    The search begins at the default ridge and goes where the loss falls; of equal ridges the strongest is taken.
-    documents (Ints): Document of each pair, two at least.
+    The search begins at the default ridge and goes where the loss falls; of ridges with equal loss the strongest is taken.
+    documents (Ints): Document of each pair, at least two documents.
     """
     index = thin_out(documents, _MOST_PAIRS)
     sample, sample_documents = pairs.take(index), documents[index]
@@ -137,7 +137,7 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
     scalings: dict[int, LogLinearScaling] = {}
 
     def loss(i: int) -> float:
-        """Return the cross-fitted log loss with the i-th ridge."""
+        """Return the out-of-fold log loss with the i-th ridge, and keep the scaling fitted on the whole sample."""
         candidate = scaling.clone()
         candidate.ridge_ = RIDGES[i]
         scalings[i] = candidate.fit(sample, n_tags, scalings.get(default_index), _TOLERANCE)
@@ -152,12 +152,12 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
 
 
 def descend(start: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
-    """Return the local minimum of a loss over [0, n) that descent in steps of 1 reaches; of equal values the first."""
+    """Return an index in [0, n) at a local minimum of the loss (of equal values the first), by steps of 1 from the start."""
     best, losses = start, {start: loss(start)}
     for step in (-1, 1):
         while 0 <= (neighbour := best + step) < n:
             if neighbour not in losses:
-                progress.update(len(losses) / n)  # of n at most
+                progress.update(len(losses) / n)  # at most n losses are computed
                 losses[neighbour] = loss(neighbour)
             if not (losses[neighbour], neighbour) < (losses[best], best):
                 break

@@ -1,4 +1,4 @@
-"""The contract of a scaling: it maps the probabilities of all tags of a token to other probabilities of the same tags."""
+"""The base class of scalings: a scaling maps the probabilities of all tags of a token to other probabilities of these tags."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Scaling(ABC):
 
     registered (str): Name in the registry `calib_scalings`, by which a saved scaling finds its class.
     short (str): Name on the command line; "" if that is the registered name.
-    growth (int): Its size grows with this power of the number of tags; lists show the slowest growth first.
-    biased (bool): Whether it has a bias for each tag.
+    growth (int): The number of parameters grows with this power of the number of tags; lists show the slowest growth first.
+    biased (bool): Whether each tag has a bias.
     floor (float): Tags of a token with a lower probability are merged into one more outcome.
     """
 
@@ -48,7 +48,7 @@ class Scaling(ABC):
     @property
     @abstractmethod
     def n_tags(self) -> int:
-        """Number of tags that it was fitted to; 0 if it is not fitted."""
+        """Number of tags that the scaling was fitted to; 0 if it is not fitted."""
 
     def clone(self: _AnyScaling) -> _AnyScaling:
         return type(self)(**self.settings())
@@ -61,7 +61,7 @@ class Scaling(ABC):
         """Return the number of fitted parameters. RAISES C004: not fitted."""
 
     def describe(self) -> dict[str, Any]:
-        """Return "name", "biased", "temperature" and "ridge" (or None) and "size" for `info`. RAISES C004: not fitted."""
+        """Return "name", "biased", "temperature", "ridge" (both may be None) and "size" for `info`. RAISES C004: not fitted."""
         description = {"name": self.registered, "biased": self.biased}
         return {**description, "temperature": None, "ridge": None, "size": self.size()}
 
@@ -72,7 +72,7 @@ class Scaling(ABC):
         """Fit to the pairs that reach the floor.
 
         pairs (Pairs): If no pair of a token is a hit, its gold tag is below the floor. n_tags (int): Number of tags.
-        RETURNS (Scaling): Itself. RAISES C003: no pairs.
+        RETURNS (Scaling): This scaling. RAISES C003: no pairs.
         """
 
     def cross_fit(
@@ -80,7 +80,7 @@ class Scaling(ABC):
     ) -> Floats:
         """Fit this scaling on all pairs, and return out-of-fold scores, by cross-validation over documents.
 
-        With a single document no fold can be held out: the scores are then those of this scaling itself.
+        With a single document no fold can be held out, and the scores are those of this scaling, which has seen the pairs.
 
         documents (Ints): Document of each pair, ascending, shape (n,). RETURNS (Floats): The scaled score of each pair, (n,).
         RAISES C003: no pairs.
@@ -99,21 +99,21 @@ class Scaling(ABC):
         return cross_fit(folds_of(documents, n_folds), score, folds)
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
-        """Return the scaled score of each pair. pairs (Pairs): All of a token that reach the floor, and perhaps others."""
+        """Return the scaled score of each pair. pairs (Pairs): All pairs of each token that reach the floor, perhaps others."""
         return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
-        """Fit this scaling; a subclass may first choose a setting by cross-validation over documents."""
+        """Fit this scaling. A subclass may first choose a setting by cross-validation over the documents of the pairs."""
         self.fit(pairs, n_tags)
 
     def refit(self, pairs: Pairs, n_tags: int) -> Scaling:
-        """Return a scaling with the same settings, fitted on some of the pairs that this one was fitted on."""
+        """Return a new scaling with the same settings, fitted on a part of the pairs that this one was fitted on."""
         return self.clone().fit(pairs, n_tags)
 
     # Applying
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Scale all labels of each token; labels that are OUTPUT_ONLY influence no other."""
+        """Replace the scores of each token's labels by scaled ones. OUTPUT_ONLY labels influence no other."""
         is_input = (predictions.raw >= self.floor) & (predictions.levels != OUTPUT_ONLY)
         flags = None if is_input.all() else is_input
         return predictions.replace_unchecked(scores=self.scale(predictions.rows, predictions.tags, predictions.scores, flags))
@@ -121,10 +121,8 @@ class Scaling(ABC):
     def scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None = None) -> Floats:
         """Return the scaled probabilities of n entries; those of a token depend on all its entries and on no other token.
 
-        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, shape (n,): all tags of a token that reach the
-        floor.
-        is_input (NDArray[bool] | None): False for a further entry below the floor, which influences no other; None if there
-            is none.
+        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, (n,), for all tags of a token above the floor.
+        is_input (NDArray[bool] | None): False for an entry (below the floor) that influences no other; None if all do.
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
         if not self.fitted:
@@ -143,12 +141,12 @@ class Scaling(ABC):
 
     @abstractmethod
     def _scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled probabilities of n > 0 valid entries, rows ascending."""
+        """Return the scaled probabilities of n > 0 valid entries; arguments as in `scale`, with rows ascending."""
 
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Return name, settings and learned values, which `make_part` takes."""
+        """Return the registered name, settings and learned values, from which `make_part` rebuilds the scaling."""
         return {"@calib_scalings": self.registered, "settings": self.settings(), "learned": self._learned_state()}
 
     @abstractmethod
@@ -157,4 +155,4 @@ class Scaling(ABC):
 
     @abstractmethod
     def load_learned(self, values: dict[str, Any]) -> Scaling:
-        """Set the learned values from a state. RAISES InvalidState: they are not of the form declared."""
+        """Set the learned values from a state; return this scaling. RAISES InvalidState: they lack the declared form."""
