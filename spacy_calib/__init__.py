@@ -2,10 +2,10 @@
 
 spacy_calib.pretrained(model)            calibrated scores for stock pipelines, without gold
 spacy_calib.fit(model, data, output)     fit a calibration to held-out gold, and write the pipeline with it
-spacy_calib.fit_all(...)                 the same for several components at once
-spacy_calib.adapt(model, data, output)   adapt it to another domain, from a few labelled documents
-spacy_calib.evaluate(model, data)        evaluate it on gold; returns a dict
-spacy_calib.report(model, data, output)  the same explained, as one HTML page
+spacy_calib.fit_all(...)                 fit calibrations of several components of a pipeline at once
+spacy_calib.adapt(model, data, output)   adapt a calibration to another domain, from a few labelled documents
+spacy_calib.evaluate(model, data)        evaluate a calibration on gold; returns a dict
+spacy_calib.report(model, data, output)  write an evaluation with explanations, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
 spacy_calib.register(attr)               register the attributes of another prefix in this process
 spacy_calib.Answer.from_response(...)    a language model's answer, whose parts get scores from its tokens'
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .plugins.report.report import report
     from .sources.tool_spans import spans_from
 
-# Imported when they are asked for: they need the command line.
+# Name of a public object -> its module, imported only when it is asked for, as most need the command line.
 _MODULES = {
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
@@ -54,7 +54,7 @@ _MODULES = {
 if not TYPE_CHECKING:  # a type checker would take any name
 
     def __getattr__(name):
-        if name in _MODULES:
+        if name in _MODULES:  # Python calls this function for names that the module does not have yet
             return getattr(import_module(_MODULES[name], __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""Packages that need not be installed: matplotlib, pyarrow."""
+"""Imports of packages that need not be installed (matplotlib, pyarrow), and pictures as bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def load_pyarrow() -> Any:
     return pyarrow
 
 
-# Limits of a PNG: pixels on a side in matplotlib, and pixels of a gigabyte of colours.
+# Limits of a PNG: pixels on a side in matplotlib, and pixels whose colours take a gigabyte of memory.
 MAX_SIDE, MAX_PIXELS = 2**16, 2**28
 
 # Metadata left out: they hold the time and the program of writing, so that equal pictures would have different bytes.
@@ -29,7 +29,7 @@ _NO_TRACES: dict[str, dict[str, None]] = {
 
 
 def figure_class() -> Any:
-    """Return matplotlib's Figure, not pyplot, which keeps every figure. RAISES C061: matplotlib is not installed."""
+    """Return matplotlib's class Figure; pyplot would keep every figure in memory. RAISES C061: matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -38,9 +38,10 @@ def figure_class() -> Any:
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150, text: bool = False) -> bytes:
-    """Return a figure as bytes of a ".png", ".svg" or ".pdf", without dates.
+    """Return a matplotlib figure as the bytes of a picture file, the same bytes each time.
 
-    text (bool): Write letters in SVG as text in place of shapes. RAISES C104: the PNG would be too large.
+    suffix (str): ".png", ".svg" or ".pdf". text (bool): Write letters in SVG as text in place of shapes.
+    RAISES C104: the PNG would be too large.
     """
     import io
 

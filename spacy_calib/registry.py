@@ -1,4 +1,4 @@
-"""What this package registers, the registries, and look-ups of their entries by short name.
+"""The registries of this package, their entries, and look-ups of entries by short name.
 
 Other packages add to the registries by entry points of the groups `spacy_calib_sources`, `spacy_calib_recalibrators` and so on.
 """
@@ -80,12 +80,12 @@ _NAMES = (
 
 @cache
 def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of all packages; cached, since the search takes time."""
+    """Return the entry points of this group in all installed packages; cached, since the search takes time."""
     return tuple(entry_points(group=group))
 
 
 def load_point(point: EntryPoint, thing: str) -> Any:
-    """Import the object of an entry point. thing (str): What it is, for the message. RAISES C105: it cannot be imported."""
+    """Import the object of an entry point. thing (str): What the object is, for the message. RAISES C105: the import fails."""
     try:
         return point.load()
     except Exception as error:  # whatever the module of another package raises
@@ -93,7 +93,7 @@ def load_point(point: EntryPoint, thing: str) -> Any:
 
 
 class Registry(catalogue.Registry):
-    """A registry that leaves out entries that cannot be imported, with a warning.
+    """A registry under spaCy's namespace. An entry that cannot be imported is left out of listings, with a warning.
 
     places (dict): Name -> "module:object" of the entries of this package, which are imported when they are asked for.
     """
@@ -103,6 +103,7 @@ class Registry(catalogue.Registry):
         self.places = REGISTERED.get(name, {})
 
     def get_entry_points(self) -> dict[str, Any]:
+        """Return name -> object for all entries of this package and of entry points."""
         loaded_by_name = {name: self.get_entry_point(name) for name in self.places}
         for point in entry_points_of(self.entry_point_namespace):
             try:
@@ -112,7 +113,7 @@ class Registry(catalogue.Registry):
         return loaded_by_name
 
     def get_entry_point(self, name: str, default: Any = None) -> Any:
-        """Load a registered object. RAISES C500: it cannot be imported."""
+        """Load the object with this name; return `default` if there is none. RAISES C500: it cannot be imported."""
         if name in self.places:
             module, _, entry = self.places[name].partition(":")
             return getattr(import_module(module, __package__.partition(".")[0]), entry)
@@ -128,7 +129,7 @@ REGISTRIES = {name: Registry(name) for name in _NAMES}
 
 @cache
 def _warn_once(name: str, registry: str, why: str) -> None:
-    """Warn, once for each entry, that it cannot be used."""
+    """Warn that an entry of a registry cannot be used, once for each entry."""
     warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
 
 
@@ -137,9 +138,10 @@ _PROTOTYPES: dict[int, tuple[Any, Any]] = {}
 
 
 def prototypes(name: str) -> dict[str, Any]:
-    """Return registered name -> object made by its function without arguments, for the functions that need none.
+    """Call the functions of a registry that need no arguments; return registered name -> object that its function made.
 
-    Each is made once, as that takes long, and must not be changed. A function that fails gives a warning.
+    name (str): Name of the registry. The objects are made only once, as that takes long, and must not be changed. A function
+    that fails is left out, with a warning.
     """
     prototypes_by_name = {}
     for key, function in sorted(REGISTRIES[name].get_all().items()):
@@ -155,21 +157,22 @@ def prototypes(name: str) -> dict[str, Any]:
 
 
 def _needs_no_arguments(function: Any) -> bool:
+    """Return whether every parameter of a function has a default (*args and **kwargs aside)."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(function).parameters.values()
     return all(parameter.default is not inspect.Parameter.empty or parameter.kind not in kinds for parameter in parameters)
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the registered function of a name, or None. kind (str): "@calib_scalings". RAISES C500: it cannot be imported."""
+    """Return the registered function with this name, or None. kind (str): "@" and the registry. RAISES C500: import fails."""
     registry = REGISTRIES[kind.removeprefix("@")]
     return registry.get(name) if name in registry else None
 
 
 def by_short(name: str) -> dict[str, Any]:
-    """Return short name (or registered name, if it has none) -> prototype.
+    """Return short name (or registered name, if it has none) -> object, for the entries of a registry that need no arguments.
 
-    name (str): Of the registry, "calib_metrics". RAISES C185: two have one short name.
+    name (str): Name of the registry, such as "calib_metrics". RAISES C185: two entries have one short name.
     """
     by_name: dict[str, Any] = {}
     owner: dict[str, str] = {}
@@ -186,20 +189,20 @@ def by_short(name: str) -> dict[str, Any]:
 
 
 def recalibrators() -> dict[str, Recalibrator]:
-    """Return short name -> prototype, fewest parameters first. RAISES C185: two have one short name."""
+    """Return short name -> unfitted recalibrator, fewest parameters first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_recalibrators").items(), key=lambda item: (item[1].n_parameters, item[0])))
 
 
 def scalings() -> dict[str, Scaling]:
-    """Return short name -> prototype, slowest growth with the number of tags first. RAISES C185: two have one short name."""
+    """Return short name -> unfitted scaling, least growth with the tags first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))
 
 
 def __getattr__(name: str) -> Any:
-    """Return spaCy's `registry` with these registries; only who asks for it needs spaCy."""
+    """Return spaCy's `registry`, to which the registries of this package are added, for the name "registry"."""
     if name != "registry":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from spacy.util import registry
+    from spacy.util import registry  # not at the top of the module: other names here do not need spaCy
 
     for key, namespace in REGISTRIES.items():
         if not hasattr(registry, key):
@@ -208,5 +211,5 @@ def __getattr__(name: str) -> Any:
 
 
 def metrics() -> dict[str, Any]:
-    """Return short name -> metric. RAISES C185: two metrics have one short name."""
+    """Return short name -> registered metric. RAISES C185: two metrics have one short name."""
     return by_short("calib_metrics")

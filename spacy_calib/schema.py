@@ -1,4 +1,4 @@
-"""Forms of saved data, checked before anything is built from it. For plain data and arrays, never pipes.
+"""Forms of saved data (plain data and arrays), which are checked before anything is built from the data.
 
 A *form* is a function of a value and its path in the state. It returns the value in the declared type (arrays as copies, of
 float64 or intp), or raises InvalidState. A class with learned parameters is a `Serializable` dataclass whose fields declare
@@ -34,11 +34,12 @@ class InvalidState(ValueError):
 
 
 def anything(value: Any, where: str) -> Any:
-    """Accept any value: another form checks it later."""
+    """Return the value unchecked, as another form checks it later."""
     return value
 
 
 def text(value: Any, where: str) -> str:
+    """Return the value if it is a string. where (str): Its path, for the error. RAISES InvalidState: it is not."""
     if not isinstance(value, str):
         raise InvalidState(where, "a text")
     return value
@@ -57,7 +58,7 @@ def flag(value: Any, where: str) -> bool:
 
 
 def choice(*values: Any) -> Form:
-    """Accept one of these strings."""
+    """Return the form that accepts only these strings."""
 
     def form(value: Any, where: str) -> Any:
         if not isinstance(value, str) or value not in values:
@@ -68,10 +69,9 @@ def choice(*values: Any) -> Form:
 
 
 def whole(minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Accept an integer from the minimum to the maximum."""
+    """Return the form that accepts an integer from the minimum to the maximum, and returns it as an int."""
 
     def form(value: Any, where: str) -> int:
-        """Return the value as an int. where (str): Its path, for the error. RAISES InvalidState: it is not accepted."""
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not minimum <= value <= maximum:
             raise InvalidState(where, f"a whole number from {minimum} to {maximum}")
         return int(value)
@@ -80,7 +80,7 @@ def whole(minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
 
 
 def number(low: float = -MAX_NUMBER, high: float = MAX_NUMBER) -> Form:
-    """Accept a number from `low` to `high`, never NaN."""
+    """Return the form that accepts a number from `low` to `high`, but neither NaN nor a boolean."""
 
     def form(value: Any, where: str) -> float:
         is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -92,7 +92,7 @@ def number(low: float = -MAX_NUMBER, high: float = MAX_NUMBER) -> Form:
 
 
 def above_zero(value: Any, where: str) -> float:
-    """Accept a number greater than 0 whose reciprocal is finite."""
+    """Return the value if it is a number from 1 / MAX_NUMBER to MAX_NUMBER. RAISES InvalidState: it is not."""
     try:
         result: float = number(1 / MAX_NUMBER)(value, where)
     except InvalidState:
@@ -101,7 +101,7 @@ def above_zero(value: Any, where: str) -> float:
 
 
 def maybe(item_form: Form) -> Form:
-    """Accept None, or a value of this form."""
+    """Return the form that accepts None, or a value of the form `item_form`."""
 
     def form(value: Any, where: str) -> Any:
         return None if value is None else item_form(value, where)
@@ -110,7 +110,7 @@ def maybe(item_form: Form) -> Form:
 
 
 def list_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Accept a list of `minimum` to `maximum` values of one form."""
+    """Return the form that accepts a list (or tuple) of `minimum` to `maximum` values of one form, and returns a list."""
 
     def form(value: Any, where: str) -> list[Any]:
         if not isinstance(value, (list, tuple)) or not minimum <= len(value) <= maximum:
@@ -122,7 +122,7 @@ def list_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form
 
 
 def tuple_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Accept a list of `minimum` to `maximum` values of one form, and return it as a tuple."""
+    """Return the form that accepts a list of `minimum` to `maximum` values of one form, and returns it as a tuple."""
 
     list_form = list_of(item_form, minimum, maximum)
 
@@ -133,7 +133,7 @@ def tuple_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> For
 
 
 def dict_of(item_form: Form) -> Form:
-    """Accept a dict from strings to values of one form."""
+    """Return the form that accepts a dict from strings to values of one form."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
@@ -144,9 +144,9 @@ def dict_of(item_form: Form) -> Form:
 
 
 def record(fields: Mapping[str, Form], find_contradiction: Callable[[dict[str, Any]], str] = lambda values: "") -> Form:
-    """Accept a dict with these keys, and leave out others.
+    """Return the form that accepts a dict with these keys, each value of the form for its key, and leaves out other keys.
 
-    find_contradiction (Callable): Returns why the values contradict each other, or "".
+    find_contradiction (Callable): Takes the dict, and returns why its values contradict each other, or "".
     """
 
     def form(value: Any, where: str) -> dict[str, Any]:
@@ -169,11 +169,11 @@ _Instance = TypeVar("_Instance", bound="Serializable")
 
 
 class Serializable:
-    """Base class of dataclasses that can be saved: each `saved_field` declares its form. A state has them in this order."""
+    """Base class of dataclasses that can be saved: `state()` returns the fields declared by `saved_field`, as plain data."""
 
     @classmethod
     def find_contradiction(cls, values: dict[str, Any]) -> str:
-        """Return why the values of a state contradict each other, or ""."""
+        """Return why the values of a state contradict each other, or "". Subclasses define it."""
         return ""
 
     @classmethod
@@ -191,7 +191,7 @@ class Serializable:
 
 
 def plain(kind: type[Serializable]) -> Form:
-    """Accept the state of an object of this class, and return it as a state, not as an object."""
+    """Return the form that checks the state of an object of this class, and returns it as a state, not as an object."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         return kind.read(value, where).state()
@@ -200,14 +200,14 @@ def plain(kind: type[Serializable]) -> Form:
 
 
 def saved_field(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """Declare a field of a `Serializable` class. default (Any): Value, or function that makes it. key (str): Name in states."""
+    """Declare a saved field of a dataclass. default (Any): Value, or function that makes it. key (str): Its name in states."""
     default_options: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**default_options, metadata={"form": form, "key": key})
 
 
 @cache
 def _saved_form(cls: Any) -> tuple[dict[str, Any], Form]:
-    """Return the saved fields of a `Serializable` class by their key, and the form of its states."""
+    """Return (key in states -> dataclass field, form of the states) for a `Serializable` class."""
     saved_fields = {field_.metadata["key"] or field_.name: field_ for field_ in fields(cls) if "form" in field_.metadata}
     return saved_fields, record({key: field_.metadata["form"] for key, field_ in saved_fields.items()}, cls.find_contradiction)
 
@@ -222,12 +222,12 @@ def as_saved(value: Any) -> Any:
 
 
 def registered_part(kind: str) -> Form:
-    """Accept the state of a registered object: name (under the key kind: "@calib_scalings"), settings, learned values."""
+    """Return the form of the state of a registered object: its name (under the key `kind`), settings and learned values."""
     return record({kind: text, "settings": dict_of(anything), "learned": dict_of(anything)})
 
 
 def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1, rising: str = "") -> Form:
-    """Accept an array of numbers from `low` to `high`, no NaN. rising (str): "never falls", "rises", or "" for any order."""
+    """Return the form of float arrays with values from `low` to `high`, no NaN. rising: "never falls", "rises" or "" (any)."""
 
     def form(value: Any, where: str) -> NDArray[np.float64]:
         description = f"an array of numbers from {low:g} to {high:g}"
@@ -245,7 +245,7 @@ def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1,
 
 
 def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
-    """Accept an array of integers from the minimum to MAX_WHOLE. rising (bool): Whether each exceeds the previous one."""
+    """Return the form that accepts an array of integers >= minimum. rising (bool): Whether each must exceed the one before."""
 
     def form(value: Any, where: str) -> NDArray[np.intp]:
         description = f"an array of whole numbers from {minimum} to {MAX_WHOLE}"
@@ -261,7 +261,7 @@ def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
-    """Accept an array of distinct 64-bit numbers in ascending order."""
+    """Return a copy of an array of distinct unsigned integers in ascending order. RAISES InvalidState: it is no such array."""
     result = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
     if (result[1:] <= result[:-1]).any():
         raise InvalidState(where, "an array that rises")
@@ -269,13 +269,14 @@ def digests(value: Any, where: str) -> NDArray[np.uint64]:
 
 
 def _array(value: Any, where: str, kinds: str, ndim: int, description: str) -> NDArray[Any]:
+    """Return the value if it is an array with one of the dtype kinds and ndim dimensions. RAISES InvalidState: it is not."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != ndim:
         raise InvalidState(where, description if ndim == 1 else f"{description}, with {ndim} dimensions")
     return value
 
 
 def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, Any]) -> str:
-    """Return which value has another length, or shape, than expected, or "" if none has: for use in `find_contradiction`."""
+    """Return a sentence on the first value with another length (or shape, if a tuple) than expected; "" if there is none."""
     for key, size in expected.items():
         value = values[key]
         if (value.shape if isinstance(size, tuple) else len(value)) != size:
@@ -287,7 +288,7 @@ MAX_DEPTH = 100
 
 
 def nested_values(data: Any) -> Iterator[tuple[Any, int]]:
-    """Yield (value, depth) for the data itself and for all keys, values and items in it."""
+    """Yield (value, depth) for the data itself (depth 0) and for all keys, values and items nested in it."""
     stack = [(data, 0)]
     while stack:
         value, depth = stack.pop()

@@ -1,4 +1,4 @@
-"""What this package uses of spaCy and thinc that they keep private: all of it, with what happens where a version lacks it.
+"""Access to private parts of spaCy and thinc: all that this package uses, and what happens with versions that lack a part.
 
 | private part | tried in | used for | without it |
 | --- | --- | --- | --- |
@@ -26,7 +26,7 @@ EXTENSION_KEY = "._."
 
 
 def set_pipe_meta(nlp: Language, name: str, meta: FactoryMeta) -> None:
-    """Replace the facts about a pipe of a pipeline that `nlp.get_pipe_meta` returns."""
+    """Replace the meta of a pipe (what it requires, assigns and scores), which `nlp.get_pipe_meta` returns."""
     getattr(nlp, "_pipe_meta", {})[name] = meta
 
 
@@ -42,7 +42,7 @@ def pipes_restored_on_failure(nlp: Language) -> Iterator[None]:
 
 
 def torch_module(shim: Any) -> Any:
-    """Return the module that a shim of thinc wraps, or None."""
+    """Return the torch module that a shim of thinc wraps, or None."""
     return getattr(shim, "_model", None)
 
 

@@ -1,4 +1,4 @@
-"""Errors and warnings with codes: `CalibError`, and the functions that build it from the messages of the core or of a plug-in.
+"""Errors with codes: `CalibError`, and functions that build it from the messages of the core and of a plug-in.
 
 An error is one sentence: the thing, what was given, what is expected, what to do.
 """
@@ -51,10 +51,7 @@ def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
     """
 
     def calib_error(code: str, **values: object) -> CalibError:
-        """Build the error with this code.
-
-        values: The fields of its sentence; user input is cut to 40 characters.
-        """
+        """Return the error with this code. values: The fields of its sentence; long user input is cut to 40 characters."""
         pipe = str(values["name"]) if code in UNREADABLE else ""
         for key in _QUOTED_FIELDS & values.keys():
             if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:

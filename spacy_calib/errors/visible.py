@@ -1,4 +1,4 @@
-"""Safe output of texts: control characters escaped for terminals, pages and XML; CSV cells that are not taken for formulas."""
+"""Safe output of texts: escapes control characters for terminals, pages and XML, and guards CSV cells against formulas."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def visible(text: object, keep: str = "", json: bool = False) -> str:
 
 
 def shown_path(path: Path) -> str:
-    r"""Return a path as text in UTF-8; bytes of its name that are not UTF-8 become \xNN."""
+    r"""Return a path as text that can be encoded in UTF-8: bytes of its name that are not UTF-8 become \xNN."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+# Put before a cell so that a spreadsheet takes the cell for text.
 GUARD = "'"
 # First characters of a formula (but not of a negative number), also in full width, and white space that a spreadsheet drops
 # before them. A cell of apostrophes before such a character gets a guard too: else `unguard_cell` would take one off.
@@ -38,7 +39,7 @@ _SUSPECT = frozenset(GUARD + _FORMULA_STARTS)
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield the lines of a CSV file, with guards against formulas in its cells."""
+    """Yield the lines of a CSV file with this header, with guards against formulas in its cells."""
     table = csv.writer(_Echo())  # lines end in \r\n, so that a cell with either of them is quoted
     for row in chain([header], rows):
         yield table.writerow([guard_cell(cell) if isinstance(cell, str) else cell for cell in row])
@@ -52,7 +53,7 @@ class _Echo:
 
 
 def guard_cell(cell: str) -> str:
-    """Put an apostrophe before a cell that a spreadsheet would run as a formula, and replace NUL, at which readers stop."""
+    """Put an apostrophe before a cell that a spreadsheet would run as a formula. Replace NUL, at which readers stop."""
     return (GUARD + cell if cell[:1] in _SUSPECT and _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
 
 

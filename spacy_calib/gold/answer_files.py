@@ -1,4 +1,4 @@
-"""Files that annotation tools export -> one answer for each text."""
+"""Reads files that annotation tools export: the answers of people about texts, one TextAnswers for each text and person."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_v
 from .training_forms import TAGS, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
-# Each text with a value for each of more would make a file of so many texts take hours.
+# With more categories in a file, texts do not get a value for each: as many texts would take hours.
 _MANY_CATEGORIES = 1000
-# Minimum share of the spans on word bounds from which offsets are read in one way.
+# Minimum share of spans on word bounds for a way of counting offsets to be right.
 _MIN_ON_BOUNDS = 0.95
-# Maximum share of the records that are skipped as they cannot be used.
+# Maximum share of the records that may be skipped because they cannot be used.
 _MAX_BAD = 0.05
 
 
 class _BadRecord(Exception):
-    """A record that cannot be used. where (str): Its place. why (str): A clause. error (CalibError): If it is the only one."""
+    """A record that cannot be used. where (str): Its place. why (str): Reason. error (CalibError): Raised for a single one."""
 
     def __init__(self, where: str, why: str, error: CalibError):
         super().__init__(why)
@@ -36,9 +36,9 @@ class _BadRecord(Exception):
 
 
 class Tool(NamedTuple):
-    """An annotation tool. wrote (Callable): Record -> whether the tool wrote it.
+    """How to recognize and read the records of an annotation tool. wrote (Callable): Record -> whether the tool wrote it.
 
-    read (Callable): Record -> the answers, of one person or of several; None if nobody answered.
+    read (Callable): Record -> the answers of one person or of several; None if nobody answered.
     """
 
     wrote: Callable[[dict[str, Any]], bool]
@@ -102,16 +102,16 @@ _OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
 def read_answers(
     file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
 ) -> list[TextAnswers]:
-    """Read the export of a tool, one answer for each text and person, in their order. Arguments: As for `read_each`."""
+    """Read the export of a tool, and merge the answers of each person about each text. Arguments: As for `read_each`."""
     return _by_text(read_each(file, labels, values), labels)
 
 
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
-    """Read the export of a tool, one answer for each record and person, in the order of the file.
+    """Read the export of an annotation tool: the answers of each person in each record, in the order of the file.
 
     labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): From
     `read_values`, if the file was read already.
-    Up to one record in twenty that cannot be used is skipped, with a warning (CW61).
+    Records that cannot be used are skipped, with a warning (CW61), if they are at most one in twenty.
 
     RAISES C692: the file, or its only record, cannot be read. C082, C693: records from no known tool, or from several. C694:
     records of two projects. C696: nobody answered. C786: several fields could be the text. C787: a form that this package does
@@ -166,14 +166,14 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
 
 
 def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]:
-    """Convert the offsets of spans without words, if the tool that exported them did not count characters.
+    """Find out how a tool counted the offsets of spans that it exported without their words, and convert them to characters.
 
-    The readings are compared by the spans in which they differ: one of them must put 95 of 100 on word bounds, and no other.
-    Warns (CW63) if they are not characters. RAISES C789: no reading, or more than one, puts them there.
+    Ways of counting (READINGS) are compared on the spans for which they differ: one of them must put 95 of 100 of these on word
+    bounds, and no other may. Warns (CW63) if it does not count characters. RAISES C789: none does so, or several.
     """
-    marks = [
-        (answer, mark) for answer in answers if not _is_plain(answer.text) for mark in answer.spans if mark in answer.uncertain
-    ]
+    not_plain = [answer for answer in answers if not _is_plain(answer.text)]
+    marks = [(answer, mark) for answer in not_plain for mark in answer.spans if mark in answer.uncertain]
+    # Name of a reading -> (start, end) of each mark by it; then the indices of marks on which the readings differ.
     spans = {name: [reread(answer.text, *mark[:2], name) for answer, mark in marks] for name in READINGS}
     open_marks = [i for i, of_mark in enumerate(zip(*spans.values(), strict=True)) if len({*of_mark}) > 1]
     if not open_marks:
@@ -190,34 +190,28 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
     if name == next(iter(READINGS)):
         return answers
     warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(open_marks):,}"), stacklevel=3)
-    return [
-        replace(
-            answer,
-            spans={
-                TextSpan(*reread(answer.text, *mark[:2], name), mark.label) if mark in answer.uncertain else mark: right
-                for mark, right in answer.spans.items()
-            },
-        )
-        for answer in answers
-    ]
+
+    def convert(answer: TextAnswers, mark: TextSpan) -> TextSpan:
+        return TextSpan(*reread(answer.text, *mark[:2], name), mark.label) if mark in answer.uncertain else mark
+
+    return [replace(answer, spans={convert(answer, mark): right for mark, right in answer.spans.items()}) for answer in answers]
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether all tools count the characters of a text alike."""
+    """Return whether all tools count the characters of a text alike: no line ends of two characters, none above U+FFFF."""
     return "\r\n" not in text and (text.isascii() or max(text) <= "\uffff")
 
 
 def _readings_of(answer: TextAnswers, mark: TextSpan) -> str:
-    """Return the different words that a span may mean."""
+    """Return in words which different stretches of the text a span may mean, by the ways of counting its offsets."""
     stretches = dict.fromkeys(reread(answer.text, *mark[:2], name) for name in READINGS)
     return " or ".join(repr(answer.text[start:end][:40]) for start, end in stretches if end > 0)
 
 
 def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Collection[int]) -> None:
-    """Check that all answers are of one project. RAISES C694: of two, or spans and categories are in different answers."""
-    first_spans, first_cats = (
-        next((answer.where for answer in answers if getattr(answer, kind)), None) for kind in ("spans", "cats")
-    )
+    """Check that the answers are of one project. RAISES C694: of two, or spans and categories are never in the same answer."""
+    first_spans = next((answer.where for answer in answers if answer.spans), None)
+    first_cats = next((answer.where for answer in answers if answer.cats), None)
     is_mixed = first_spans and first_cats and not any(answer.spans and answer.cats for answer in answers)
     if len(projects) > 1 or is_mixed:
         both = f"spans ({first_spans}) and categories ({first_cats})"
@@ -225,10 +219,10 @@ def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Col
 
 
 def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
-    """Merge the answers of each person about each text; a later answer to the same question replaces an earlier one.
+    """Merge the answers of each person about each text; a later answer to a question replaces an earlier one.
 
-    Contradicting answers of unknown persons stay separate. A completely annotated text lacks the categories of the file that
-    its answer does not name; if there are very many, only those among `labels` (of the pipeline) are known to be absent.
+    Contradicting answers of unknown persons stay separate. A completely annotated text has none of the file's categories that
+    its answer does not name; if the file has very many, this is recorded only for those among `labels` (of the pipeline).
     """
     names = dict.fromkeys(name for answer in answers for name in answer.cats)
     absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
@@ -237,16 +231,16 @@ def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[Te
         known = replace(answer, cats={**absent, **answer.cats}) if answer.whole and absent else answer
         spans = frozenset(mark for mark, right in known.spans.items() if right) if known.has_all_spans else None
         earlier = texts.setdefault((known.text, known.person, None if known.person else spans), [])  # other spans contradict
-        place = next((i for i, other in enumerate(earlier) if known.person or not other.contradicts(known)), None)
-        if place is None:
+        to_merge = next((i for i, other in enumerate(earlier) if known.person or not other.contradicts(known)), None)
+        if to_merge is None:
             earlier.append(known)
         else:
-            earlier[place] = earlier[place].add(known)
+            earlier[to_merge] = earlier[to_merge].add(known)
     return [answer for of_text in texts.values() for answer in of_text]
 
 
 def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
-    """Build the error for a record of no known tool: C787 for training data of spaCy 2, else C082."""
+    """Build the error for a record of no known tool: C787 with advice for a form that can be converted, else C082."""
     for is_form, why, mend in _OTHER_FORMS:
         if is_form(record):
             return calib_error("C787", path=file, why=why, mend=mend)
@@ -254,7 +248,7 @@ def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
 
 
 def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
-    """Warn (CW61) of records that are skipped. RAISES C790, or the error of the only one: they are more than one in twenty."""
+    """Warn (CW61) of bad records, which are skipped. RAISES C790, or the error of the only one: they are over one in twenty."""
     if not bad:
         return
     why_by_place = {error.where: f"{error.where}: {error.why}" for error in reversed(bad)}
@@ -267,7 +261,7 @@ def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
 
 
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
-    """Return the answers of one record of a tool. RAISES _BadRecord: it is not as the tool writes it, or has other words."""
+    """Return the answers in one record of a tool. RAISES _BadRecord: the record is malformed, or a span has other words."""
     try:
         answers = TOOLS[tool].read(record)
         answer_list = [_check_answer(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
@@ -302,7 +296,7 @@ def _check_answer(answer: TextAnswers) -> TextAnswers:
 
 
 def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
-    """Return the fault of a span that is outside of the text or contains only white space, if there is one."""
+    """Return the fault of the first span that is outside of the text or contains only white space; None without such a span."""
     for start, end, label in answer.spans:
         if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
             mark = {"where": answer.where, "start": start, "end": end, "n": len(answer.text), "label": label}
@@ -312,9 +306,9 @@ def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
 
 
 def read_values(file: Path) -> list[tuple[str, Any]]:
-    """Return (position, value) of a file: ("line 3", ...) of JSON Lines, ("record 3", ...) of an array or "annotations" list.
+    """Return (position, value) for each record of a file of JSON Lines ("line 3"), or of a JSON array or object ("record 3").
 
-    The value of a line that is no JSON is the error. RAISES C692: the file is no JSON, or its last line is cut off.
+    For a line that is no JSON the value is the exception. RAISES C692: the file is no JSON, or its last line is cut off.
     """
     where = "it"
     try:
@@ -322,22 +316,15 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
         text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode("utf-8-sig")
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        listed: Any = None
+        document: Any = None  # the whole file as one JSON value, if it is not JSON Lines
         values: list[tuple[str, Any]] = []
-        if (
-            text.lstrip()[:1] == "["
-            and len(lines) == 1
-            or (text.lstrip()[:1] in ("[", "{") and not _is_json(lines[0][1]) and len(lines) > 1)
-        ):
-            listed = json.loads(text)
-        if isinstance(listed, list):
-            values = (
-                [("record 1", listed)]
-                if _is_training_pair(listed)
-                else [(f"record {number}", record) for number, record in enumerate(listed, 1)]
-            )
-        elif listed is not None:
-            values = [("record 1", listed)]
+        start = text.lstrip()[:1]
+        if (start == "[" and len(lines) == 1) or (start in ("[", "{") and not _is_json(lines[0][1]) and len(lines) > 1):
+            document = json.loads(text)
+        if isinstance(document, list) and not _is_training_pair(document):
+            values = [(f"record {number}", record) for number, record in enumerate(document, 1)]
+        elif document is not None:
+            values = [("record 1", document)]
         else:
             for where, line in lines:
                 try:
@@ -347,9 +334,8 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
                         raise
                     values.append((where, error))
         if len(values) == 1 and isinstance(values[0][1], dict) and values[0][1].keys() == {"classes", "annotations"}:
-            values = [
-                (f"record {number}", record) for number, record in enumerate(as_list(values[0][1]["annotations"]), 1) if record
-            ]
+            records = as_list(values[0][1]["annotations"])  # a file of NER Annotator
+            values = [(f"record {number}", record) for number, record in enumerate(records, 1) if record]
     except (OSError, EOFError, RecursionError, ValueError, zlib.error) as error:
         fault = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
         raise calib_error("C692", path=file, why=f"{where} is no {fault} ({error})") from None
@@ -357,6 +343,7 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
 
 
 def _is_training_pair(value: Any) -> bool:
+    """Return whether a value is [text, annotations], as in spaCy's training data."""
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 

@@ -1,4 +1,4 @@
-"""Answers of people -> gold Docs, with the rejected labels in span groups, which a DocBin saves."""
+"""Makes gold Docs from the answers of people; rejected labels are stored in span groups, which a DocBin saves."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _SPANS_KEY = "sc"
 
 
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield a gold Doc for each text with answers, with the tokens of the pipeline, split where an answer begins or ends.
+    """Yield a gold Doc for each text and person in a file of answers, with the pipeline's tokens, split at bounds of answers.
 
-    Its user data contains how the text was sampled. Lines of `Doc.to_json` are Docs with tokens of their own. RAISES C692 to
-    C696, C789, C790: the file cannot be read.
+    The user data of a Doc contains the person and how the text was sampled. A file whose records are all from `Doc.to_json`
+    yields these Docs. RAISES C692 to C696, C789, C790: the file cannot be read.
     """
     values = read_values(file)
     if values and all(is_doc_json(value) for _, value in values):
@@ -47,11 +47,11 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         return
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
     keys, answers = _span_keys(nlp), read_answers(file, labels, values)
-    of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
-    is_open, has_spans = any(map(_leaves_open, answers)), any(person_answer.spans for person_answer in answers)
-    if n := sum(len(_ambiguous_spans(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
+    of_links = _are_identities(nlp, {mark.label for answer in answers for mark in answer.spans})
+    is_open, has_spans = any(map(_leaves_open, answers)), any(answer.spans for answer in answers)
+    if n := sum(len(_ambiguous_spans(answer)) for answer in answers if answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
-    cuts: dict[str, set[TextSpan]] = defaultdict(set)
+    cuts: dict[str, set[TextSpan]] = defaultdict(set)  # all persons' Docs of a text get the same tokens
     for answer in answers:
         cuts[answer.text] |= {mark._replace(label="") for mark in answer.spans}
     for answer in answers:
@@ -68,20 +68,20 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 def _span_keys(nlp: Language) -> list[str]:
-    """Return the keys of the span groups that components write or read."""
+    """Return the keys of the span groups that components of the pipeline write or read, and spaCy's default key."""
     keys = [getattr(pipe, "key", None) for _, pipe in nlp.components]
     keys += [getattr(getattr(pipe, "source", None), "spans_key", None) for _, pipe in nlp.components]
     return list(dict.fromkeys([*(key for key in keys if isinstance(key, str) and key), _SPANS_KEY]))
 
 
 def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
-    """Return whether any label is an identity in a knowledge base of the pipeline, or NIL."""
+    """Return whether any label names an entity in a knowledge base of the pipeline, or is NIL."""
     bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
     return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
 
 
 def _leaves_open(answer: TextAnswers) -> bool:
-    """Return whether a span has a rejected label and no accepted one."""
+    """Return whether an answer rejects a label of some span without accepting another one, so that its label is unknown."""
     right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
     return any(mark[:2] not in right for mark, is_right in answer.spans.items() if is_right is False)
 
@@ -103,10 +103,10 @@ class AnswerForm(NamedTuple):
 
 
 def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[TextSpan] = ()) -> Doc:
-    """Return a gold Doc with the answers as entities, span groups and categories, and as labels of single tokens.
+    """Return a gold Doc of a text with the answers as entities, span groups and categories, and as labels of single tokens.
 
-    A token with two accepted labels gets none. cuts (Iterable): Further spans at whose boundaries tokens are split. RAISES
-    ValueError: spaCy cannot read the text.
+    A token with two accepted labels gets none. form (AnswerForm): Properties of the whole file. cuts (Iterable): Further spans
+    at whose bounds tokens are split. RAISES ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
     spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
@@ -118,9 +118,8 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
     if answer.cats:
         doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
         if not answer.whole:
-            doc.spans[REJECTED_CATS] = [
-                doc[:].char_span(0, len(doc.text), label=name) for name, has in answer.cats.items() if has is False
-            ]
+            absent = [name for name, has in answer.cats.items() if has is False]
+            doc.spans[REJECTED_CATS] = [doc[:].char_span(0, len(doc.text), label=name) for name in absent]
         if not (answer.spans or form.has_spans):
             return doc
     entities, doubtful = _exclusive(doc, right, form.labels)
@@ -128,7 +127,7 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
         doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
     if spans[None]:
         doc.spans[UNKNOWN] = spans[None]
-    missing = _depth(doc, [*doubtful, *spans[None]] if answer.whole else [])
+    missing = _depth(doc, [*doubtful, *spans[None]] if answer.whole else [])  # above 0 for tokens without known gold
     entities = [span for span in entities if not missing[span.start : span.end].any()]
     gaps = [doc[i : i + 1] for i in np.flatnonzero(missing).tolist()]
     doc.set_ents(entities, missing=gaps, default="outside" if answer.whole else "missing")
@@ -149,7 +148,7 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
 
 
 def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:
-    """Return how many of these spans each token is in."""
+    """Return for each token of a Doc the number of these spans that it is in, shape (n_tokens,)."""
     depth = np.zeros(len(doc), dtype=np.intp)
     for span in spans:
         depth[span.start : span.end] += 1
@@ -157,10 +156,10 @@ def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:
 
 
 def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
-    """Return (entities, undecided spans), as entities cannot overlap.
+    """Divide accepted spans into (entities, undecided spans), as entities cannot overlap.
 
-    A span that overlaps no other is an entity. Among overlapping spans the one with a label of the pipeline is an entity, and
-    the others are dropped, if there is exactly one; else they are undecided.
+    A span that overlaps no other is an entity. If exactly one of overlapping spans has a label of the pipeline (`labels`), it
+    is an entity, and the others are dropped. Otherwise those with such labels are undecided, or all if none has one.
     """
     entities, doubtful = [], []
     depth, depth_of_known = _depth(doc, spans), _depth(doc, (span for span in spans if span.label_ in labels))
@@ -175,13 +174,13 @@ def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tupl
 
 
 def _ambiguous_spans(answer: TextAnswers) -> set[tuple[int, int]]:
-    """Return (start, end) of the spans with two accepted labels."""
+    """Return (start, end), in characters, of the spans with two or more accepted labels."""
     counts = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
     return {offsets for offsets, n in counts.items() if n > 1}
 
 
 def _set_label(token: Any, label: str) -> None:
-    """Set a label that people gave to a token as its tag, lemma, part of speech and features, wherever it is valid."""
+    """Set a label that people gave to a token as its tag and lemma and, if it is valid as such, part of speech and features."""
     token.tag_ = token.lemma_ = label
     has_features = all(part.count("=") == 1 for part in label.split("|"))  # other labels may contain "=" or "|", too
     feats = Morphology.feats_to_dict(label) if has_features else {}
@@ -193,13 +192,13 @@ def _set_label(token: Any, label: str) -> None:
 
 
 def _trim(text: str, mark: TextSpan) -> tuple[int, int]:
-    """Return (start, end) of a mark without white space at its ends."""
+    """Return (start, end), in characters, of a span of the text without white space at its ends."""
     stretch = text[mark.start : mark.end]
     return mark.start + len(stretch) - len(stretch.lstrip()), mark.end - len(stretch) + len(stretch.rstrip())
 
 
 def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
-    """Split the tokens of a Doc where a mark begins or ends."""
+    """Return a Doc of the same text whose tokens are split where one of these spans begins or ends."""
     text = doc.text  # spaCy joins it anew each time
     cuts = sorted({offset for mark in marks for offset in _trim(text, mark)})
     words, spaces = [], []
@@ -213,7 +212,7 @@ def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
 
 
 def write_gold_names(doc: Doc, annotation: Annotation) -> None:
-    """Replace the predicted labels of a Doc by their gold names, for correction by people; do nothing without a label map."""
+    """Replace the predicted labels of a Doc by their gold names, for people to correct; do nothing without a label map."""
     if not isinstance(annotation, MappedAnnotation):
         return
     layer, table = annotation.inner.name, annotation.table

@@ -1,4 +1,4 @@
-"""Checks before every fit, adaptation and evaluation that gold can evaluate the scores of a component."""
+"""Checks before every fit, adaptation and evaluation that a component can be right and wrong by the gold."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..types import OPEN, OUTSIDE, Pairs
 
 LEMMA = "lemma"
 
-# Minimum number expected by the scores before the absence of a label or of errors is an error.
+# If the scores expect so many units with a label, or errors, gold without any is refused.
 EXPECTED = 5.0
 # Fewer errors than this share of the expected number are reported.
 _MIN_ERROR_SHARE = 0.1
-# With fewer units all may be right.
+# With fewer units it may be by chance that all are right.
 _MIN_UNITS = 20
 # Scores that differ by less are equal up to rounding.
 _TIE = 1e-3
@@ -38,7 +38,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Counts categories and heads in gold Docs while they pass through `watch`, and then checks them.
+    """Counts the categories or the dependency heads in gold Docs that pass through `watch`, and then checks the counts.
 
     annotation (Annotation): The annotation of the component.
     """
@@ -65,15 +65,12 @@ class GoldWatch:
             yield example
 
     def check(self, component: str) -> None:
-        """Check the counted gold. RAISES C801: texts list only categories that they have. C802: every token is its own head."""
+        """Check the counts. RAISES C801: texts name only the categories that they have. C802: every token is its own head."""
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
         # Categories that texts have, that other texts leave out, and that no text gives as wrong.
-        names = [
-            name
-            for name, n in self._present.most_common()
-            if not self._absent[name] and n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS
-        ]
+        counts = [(name, n) for name, n in self._present.most_common() if not self._absent[name]]
+        names = [name for name, n in counts if n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS]
         # If no text gives any category as wrong, a few texts are enough.
         if self._present and (names or not self._absent):
             names = names or list(self._present)
@@ -81,14 +78,13 @@ class GoldWatch:
             raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
     def check_corpus(self, component: str, corpus: ScoredCorpus, min_expected: float = 0.0) -> dict[str, Any] | None:
-        """Check the counted gold, and its scored corpus; return the result of `check_outcomes`, with its `min_expected`."""
+        """Check the counts, and a scored corpus of the same gold by `check_outcomes`, with its `min_expected` and result."""
         self.check(component)
         annotation, has_gold = self._annotation, np.flatnonzero(corpus.gold >= 0)
         gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
-        if plain_name(annotation.name) == LEMMA and all(
-            corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()
-        ):
-            gold = gold[:1]
+        is_lemma = plain_name(annotation.name) == LEMMA
+        if is_lemma and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()):
+            gold = gold[:1]  # each lemma is the word itself, which counts as one label
         spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs
         agrees = not (corpus.right == WRONG).any()
         return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, min_expected, agrees)
@@ -103,17 +99,17 @@ def check_outcomes(
     min_expected: float = 0.0,
     agrees: bool = False,
 ) -> dict[str, Any] | None:
-    """Check that gold can show errors: it has several labels, and is not a copy of the component's output.
+    """Check that gold has several labels and is no copy of a component's output, so that predictions are right and wrong by it.
 
-    pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct labels of these units.
-    spans (Pairs | None): Spans with answers, if no token has gold.
-    min_expected (float): Expected number of units with a label from which gold without any label is an error.
+    pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct gold labels of these units.
+    spans (Pairs | None): Spans with answers, if no token has gold; they are checked in place of `pairs`.
+    min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
     agrees (bool): Whether all labels on the Docs are right, though the top label of the scores may differ from them.
     RETURNS (dict | None): The values of the warning CW65, if there are far fewer errors than expected by the scores.
     RAISES C800: all units have the same label. C803: nothing is right. C804: nothing is wrong, though the scores expect errors.
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
-        n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())
+        n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())  # expected number of units with another label
         is_none, is_open = gold[0] in (OUTSIDE, *annotation.kind.no_label_names), plain_name(annotation.name) in OPEN
         if n_other >= (EXPECTED if is_open else min_expected if is_none else 0.0):
             raise calib_error("C800", component=component, **_describe_outcome(annotation, gold[0], pairs.n_units))
@@ -131,14 +127,14 @@ def check_outcomes(
 
 
 def _is_one_outcome(annotation: Annotation, label: str) -> bool:
-    """Return whether gold with a single label has a single outcome; not if labels are not compared, as for heads."""
+    """Return whether gold with only this label cannot show errors; it can, for example, if only heads are compared."""
     if annotation.kind.overlapping:
         return label in (OUTSIDE, *annotation.kind.no_label_names)
     return not annotation.kind.any_label and (plain_name(annotation.name) != LINK or label == NIL)
 
 
 def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:
-    """Return the values of the error C800."""
+    """Return the values "what" and "mend" of the error C800 for gold in which all n units have this label."""
     name = plain_name(annotation.name)
     if name == "sent" and label == "I":
         return {"what": f"No gold document has a sentence start after its first token ({n:,} tokens)", "mend": _GIVE_DOCUMENTS}
@@ -158,15 +154,15 @@ def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, s
 def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
     """Return (number of wrong predictions, number that the scores expect), without units whose two top scores are equal.
 
-    overlapping (bool): Whether a unit may have several labels. Those are then predicted that reach a cut-off, .5 or the minimum
-    score of right labels, whichever gives fewer errors.
+    overlapping (bool): Whether a unit may have several labels. Each pair is then a decision: for the label if its score reaches
+    a cut-off, .5 or the minimum score of right labels, whichever gives fewer errors.
     """
     if not overlapping:
         top = top_pairs(pairs)
         highest = np.full(pairs.rows.max(initial=-1) + 1, np.inf)
         highest[pairs.rows[top]] = pairs.scores[top]
         n_top = np.bincount(pairs.rows[pairs.scores >= highest[pairs.rows] - _TIE], minlength=len(highest))
-        clear = top[n_top[pairs.rows[top]] == 1]
+        clear = top[n_top[pairs.rows[top]] == 1]  # top pairs without a tie
         return int(np.count_nonzero(~pairs.hits[clear])), float((1 - pairs.scores[clear]).sum())
     counts = []
     for cutoff in (0.5, pairs.scores[pairs.hits].min(initial=1.0)):

@@ -1,4 +1,4 @@
-"""Counts of gold that several annotations give, and of the differences between these, kept in the user data of a Doc."""
+"""Counts how often several annotations of one text differ; the counts are kept in the user data of the gold Doc."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CONFLICTS = "calib_conflicts"
 
 @dataclass
 class GoldConflicts:
-    """Counts of the texts with several annotations, and of the differences between these.
+    """Counts of the labels that several annotations of a text give, and of those on which the annotations differ.
 
-    copies (int): Docs that were merged into another one of the same text. compared, differing (Counter): Layer -> number of
-    labels with several annotations, and of those that differ. overlapping (int): Entities that have a second label or overlap
-    another one in the same annotation, so that none can be taken. labels (set): Labels of the spans that differ.
+    copies (int): Docs merged into another Doc of the same text. compared, differing (Counter): Layer ("ner", "TAG") -> number
+    of labels that several annotations give, and on which they differ. overlapping (int): Entities with a second label, or which
+    overlap another one, in one annotation, so that neither can be taken. labels (set): Labels of spans that differ.
     """
 
     copies: int = 0
@@ -29,7 +29,7 @@ class GoldConflicts:
     labels: set[str] = field(default_factory=set)
 
     def note(self, layer: str, values: Iterable[Any]) -> bool:
-        """Count the values that annotations give to one label. RETURNS (bool): Whether they differ."""
+        """Count the values that annotations give to one token, span or category. RETURNS (bool): Whether they differ."""
         value_list = list(values)
         differs = len(set(value_list)) > 1
         self.compared[layer] += len(value_list) > 1
@@ -37,7 +37,7 @@ class GoldConflicts:
         return differs
 
     def add(self, doc: Doc) -> None:
-        """Add the counts that a Doc has in its user data."""
+        """Add to these counts those in the user data of a Doc."""
         counts = doc.user_data.get(CONFLICTS, {})
         self.copies += counts.get("copies", 0)
         self.compared.update(counts.get("compared", {}))

@@ -1,7 +1,7 @@
-"""CoNLL-U files -> gold Docs whose text is the text of the file.
+"""Reads CoNLL-U files as gold Docs whose text is the text of the file.
 
-spaCy's converter joins the syntactic words of a sentence to its text. If words do not spell their multiword token (French "du"
-is annotated as "de" and "le"), they are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" stay
+spaCy's converter makes the text of a sentence from its syntactic words. Words that do not spell their multiword token (French
+"du" is annotated as "de" and "le") are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" stay
 two words.
 """
 
@@ -38,7 +38,7 @@ Row = list[str]
 
 
 def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]]:
-    """Yield the documents of a CoNLL-U file (`# newdoc`), or its sentences if it marks none.
+    """Yield (document, its Doc) for each document of a CoNLL-U file (`# newdoc`), or for each sentence if it marks none.
 
     Warns (CW60) of sentences whose words differ from their `# text` comment.
     RAISES C161: the file is not CoNLL-U, or not UTF-8.
@@ -68,13 +68,17 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
 
 
 def _convert(text: str) -> list[Doc]:
+    """Return a Doc for each sentence of a text in CoNLL-U, by spaCy's converter."""
     return list(conllu_to_docs(text, n_sents=1, merge_subtokens=True, no_print=True))
 
 
 def _fault_in(text: str, error: Exception) -> tuple[str, str]:
-    """Return why spaCy cannot read a text as CoNLL-U, with the line, and what to do."""
+    """Return (the first fault in a text that spaCy cannot read as CoNLL-U, with its line; what to do about it).
+
+    error (Exception): spaCy's error, which is returned if no fault is found.
+    """
     lines = text.split("\n")
-    n_words, first = 0, 0
+    n_words, first = 0, 0  # of the present sentence: number of words, and index of its first line
     for number, line in enumerate(lines, 1):
         row = line.rstrip("\r").split("\t")
         if not line.strip():
@@ -82,10 +86,8 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
         if not line.strip() or line.startswith("#"):
             continue
         if len(row) != _N_COLUMNS:
-            return (
-                f"line {number} has {len(row)} columns, not {_N_COLUMNS}",
-                "write ten columns between tabs, _ for an empty one",
-            )
+            why = f"line {number} has {len(row)} columns, not {_N_COLUMNS}"
+            return why, "write ten columns between tabs, _ for an empty one"
         if bounds := _MULTIWORD.match(row[_ID]):
             ids = {line.split("\t")[0] for line in takewhile(str.strip, lines[first:])}
             if not ids.issuperset(map(str, range(int(bounds[1]), int(bounds[2]) + 1))):
@@ -94,22 +96,18 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
             continue
         n_words = sum(line.split("\t")[0].isdecimal() for line in takewhile(str.strip, lines[first:]))
         if row[_UPOS] not in (*IDS, "_"):
-            return (
-                f"line {number} has the UPOS {brief(row[_UPOS])!r}",
-                "write one of Universal Dependencies there, and other tags as XPOS",
-            )
+            why = f"line {number} has the UPOS {brief(row[_UPOS])!r}"
+            return why, "write one of Universal Dependencies there, and other tags as XPOS"
         if any(part.count("=") < 1 for part in row[_FEATS].split("|")) and row[_FEATS] != "_":
             return f"line {number} has the features {brief(row[_FEATS])!r}", "write Name=Value there, several between |, or _"
         if row[_HEAD] != "_" and not (row[_HEAD].isdecimal() and int(row[_HEAD]) <= n_words):
-            return (
-                f"line {number} has the head {brief(row[_HEAD])!r} in a sentence of {n_words} words",
-                "write the number of a word there, or 0",
-            )
+            why = f"line {number} has the head {brief(row[_HEAD])!r} in a sentence of {n_words} words"
+            return why, "write the number of a word there, or 0"
     return (str(error).splitlines() or [type(error).__name__])[0], "save it as UTF-8, with ten columns between tabs"
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
-    """Yield the document of each sentence; a sentence before the first document is a document of its own."""
+    """Yield the document of each sentence (block); a sentence before the first `# newdoc` is a document of its own."""
     document, n_documents = None, 0
     for number, block in enumerate(blocks):
         for mark in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
@@ -119,11 +117,11 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 
 
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
-    """Change a sentence so that the converter keeps its text and entity labels.
+    """Change the lines of a sentence so that spaCy's converter keeps its text and entity labels.
 
     Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter
-    would cut off get a name in capitals. names (dict): New name -> label; the new names are added.
-    RETURNS (tuple): The block, and the text of the comment if its words differ, else "".
+    would cut off get a name in capitals. names (dict): Such a name -> label; new names are added to it.
+    RETURNS (tuple): (changed lines; text of the comment if the words of the sentence differ from it, else "").
     """
     lines = block.splitlines()
     text = next((comment["text"].strip() for comment in map(_TEXT.match, lines) if comment), "")
@@ -133,7 +131,7 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     for row in rows:
         row[_MISC] = _ENTITY.sub(lambda match: _capital_name(match, names), row[_MISC])
     ranges = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
-    part_ids = {number for first, last in ranges.items() for number in range(first, last + 1)}
+    part_ids = {number for first, last in ranges.items() for number in range(first, last + 1)}  # words of multiword tokens
     words = {int(row[_ID]): row for row in rows if row[_ID].isdecimal()}
     tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in part_ids)]
     agrees = not text or _set_spaces(tokens, text)
@@ -143,6 +141,7 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
 
 
 def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
+    """Return a matched entity tag with its label in capitals: if it has other characters, a new name, added to `names`."""
     if not re.fullmatch("[A-Z_]+", label := match["label"]):
         capital = next((name for name, full_label in names.items() if full_label == label), f"CALIB_{'X' * (len(names) + 1)}_")
         names[capital], label = label, capital
@@ -150,7 +149,7 @@ def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
 
 
 def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
-    """Return the rows of the words of a multiword token. RAISES ValueError: one is missing."""
+    """Return the rows of a multiword token's words, whose number range is in `bounds`. RAISES ValueError: one is missing."""
     numbers = range(int(bounds[1]), int(bounds[2]) + 1)
     if not numbers or not words.keys() >= set(numbers):
         raise ValueError(f"a multiword token {bounds[0]} without its words")
@@ -158,7 +157,7 @@ def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
-    """Set whether a space follows each token but the last, by the text. RETURNS (bool): Whether the text has these tokens."""
+    """Set whether a space follows each token but the last, by the text. RETURNS (bool): Whether the text is of these tokens."""
     starts, end = [], 0
     for token in tokens:
         start = end + len(text[end:]) - len(text[end:].lstrip())
@@ -179,12 +178,13 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, case and ' aside."""
+    """Give the words of a multiword token (parts) its spelling and spacing, if they spell it but for case and apostrophes.
+
+    RETURNS (bool): Whether they do.
+    """
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
-    joined_form, token_form = (
-        word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form)
-    )
-    if sum(sizes) != len(form) or joined_form != token_form:
+    spellings = ("".join(part[_FORM] for part in parts), form)
+    if sum(sizes) != len(form) or len({word.replace("\u2019", "'").casefold() for word in spellings}) > 1:
         return False
     for part, end, size in zip(parts, accumulate(sizes), sizes, strict=True):
         part[_FORM] = form[end - size : end]
@@ -193,9 +193,9 @@ def _split(token: Row, parts: Sequence[Row]) -> bool:
 
 
 def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Iterator[Example]:
-    """Yield the examples of a DocBin unchanged; after the last one warn (CW62) if contractions were split into words.
+    """Yield the examples of a DocBin unchanged; after the last one warn (CW62) if their contractions were split into words.
 
-    Many words are then joined without a space where the tokenizer sees one word, as `spacy convert` writes them.
+    In such gold, as `spacy convert` writes it, many words follow each other without a space where the tokenizer sees one word.
     """
     n_words = n_spaces = n_joined = 0
     first = ""

@@ -1,4 +1,4 @@
-"""Merging the gold of one text from several files, people or records, after all files are read and before anything is fitted.
+"""Merges the gold of one text from several files, people or records, after all files are read and before anything is fitted.
 
 - Gold that agrees counts once. Labels that only one annotation has are taken.
 - Contradicting gold is unknown: spans with all their tokens, labels of tokens, categories, identities of links.
@@ -38,13 +38,17 @@ _SpanKey = tuple[int, int, str]
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
-    """Merge the Docs with the same text. files: The gold Docs of each file. RETURNS (list): The same, None for merged ones."""
+    """Merge the gold Docs with the same text. files: The gold Docs of each file.
+
+    RETURNS (list): Lists of the same lengths. Of Docs with the same text the first, and its repeats if its file is a corpus,
+        get the merged gold, and the others become None.
+    """
     merged_files: list[list[Doc | None]] = [list(docs) for docs in files]
     locations: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, docs in enumerate(files):
         for index, doc in enumerate(docs):
             locations[doc.text.rstrip()].append((number, index))
-    corpora = [doc for docs in files for doc in docs if PERSON not in doc.user_data]
+    corpora = [doc for docs in files for doc in docs if PERSON not in doc.user_data]  # not from files of answers
     tags, entities = {token.tag_ for doc in corpora for token in doc}, {ent.label_ for doc in corpora for ent in doc.ents}
     for text, doc_keys in locations.items():
         docs = [files[number][index] for number, index in doc_keys]
@@ -54,7 +58,7 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
         if not all(PERSON in doc.user_data for doc in docs):
             docs = [_keep_one_kind(doc, tags - entities) if PERSON in doc.user_data else doc for doc in docs]
         merged_by_tokens: dict[Any, Doc] = {}
-        remaining: list[Doc] = []
+        remaining: list[Doc] = []  # one Doc or, if a corpus comes first, all its Docs with this text
         for (number, index), doc in zip(doc_keys, docs, strict=True):
             merged_files[number][index] = None
             if not remaining or (number == doc_keys[0][0] and PERSON not in doc.user_data):
@@ -70,7 +74,7 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
 
 
 def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
-    """Check that some entity of a file is left after the merge. RAISES C791: annotators differ on all of them."""
+    """Check that the merge of a file has left some gold. RAISES C791: it has none, and annotators differ on entities."""
     conflicts, has_other_gold = GoldConflicts(), False
     for doc in filter(None, docs):
         conflicts.add(doc)
@@ -81,17 +85,17 @@ def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
 
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
     """Return a copy of the merged gold with the user data of one of the merged Docs, except keys that the merge dropped."""
-    own = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
+    kept = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
     copy = merged.copy()
-    copy.user_data = {**merged.user_data, **own}
+    copy.user_data = {**merged.user_data, **kept}
     del copy.user_data[CONFLICTS]
     return copy
 
 
 def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
-    """Return a copy of answers with only tags or only entities, as labels of single tokens were stored as both.
+    """Return a copy of an answered Doc, whose labels of single tokens were stored as tags and as entities, with one of both.
 
-    tags (Collection[str]): Labels that no entity has. If all labels of the Doc are among them, they are tags.
+    tags (Collection[str]): Tags of corpora that are no entity labels there. The Doc's labels are tags if all are among these.
     """
     labels = {span.label_ for span in (*doc.ents, *(span for group in doc.spans.values() for span in group))}
     one_kind = doc.copy()
@@ -108,7 +112,7 @@ def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
 
 
 def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
-    """Merge the gold of Docs with the same text. base (Doc): The one whose user data and tokens take precedence."""
+    """Return a Doc with the merged gold of Docs of one text. base (Doc): The one whose user data and tokens take precedence."""
     conflicts, gold_docs = GoldConflicts(), [doc for doc in docs if doc.user_data.get(AGREED)] or docs
     for doc in gold_docs:
         conflicts.add(doc)
@@ -117,9 +121,8 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
         user_data[DRAWN_KEY] = BY_DOUBT
     _drop_contradictory_attributes(user_data, gold_docs, conflicts)
     tokens = max(gold_docs, key=len) if PERSON in base.user_data else base
-    merged_doc = Doc(
-        base.vocab, [token.text for token in tokens], [bool(token.whitespace_) for token in tokens], user_data=user_data
-    )
+    words, spaces = [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
+    merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
     _merge_entities(merged_doc, gold_docs, conflicts)
     for key in dict.fromkeys(key for doc in gold_docs for key in doc.spans if not key.startswith("calib_")):
@@ -130,7 +133,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
 
 
 def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Delete the extension attributes of tokens for which the Docs have different values."""
+    """Delete from the user data the extension attributes for which the Docs have different values."""
     keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == (EXTENSION_KEY,)]
     for key in (key for key in keys if not key[1].startswith("_")):
         if conflicts.note(f"ext:{key[1]}", [repr(doc.user_data[key]) for doc in gold_docs if key in doc.user_data]):
@@ -141,19 +144,17 @@ def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequenc
 
 
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the token labels on which all agree. A token that others tokenize differently has no known label."""
+    """Write the token labels on which all Docs agree that have such labels and the same token; other tokens get none."""
     rows = [_token_rows(doc) for doc in gold_docs]
+    # The layers that each Doc has; then the labels of each token by layer, None if unknown.
     names = [{name for row in of_doc.values() for name, value in row.items() if value} for of_doc in rows]
     values: list[dict[str, Any]] = []
     for token in merged_doc:
         offsets = (token.idx, token.idx + len(token))
         labels: dict[str, Any] = {}
         for name in _LAYERS:
-            label_values = [
-                of_doc.get(offsets, {name: "other tokens"})[name]
-                for of_doc, has in zip(rows, names, strict=True)
-                if name in has
-            ]
+            rows_with_layer = [of_doc for of_doc, has in zip(rows, names, strict=True) if name in has]
+            label_values = [of_doc.get(offsets, {name: "other tokens"})[name] for of_doc in rows_with_layer]
             label_values = [value for value in label_values if value]
             contradicts = conflicts.note(name, [value[0] if name == "SENT_START" else value for value in label_values])
             labels[name] = label_values[0] if label_values and label_values[0] != "other tokens" and not contradicts else None
@@ -170,7 +171,7 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
 
 
 def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
-    """Return (start, end) -> labels of each token, 0 for none. An arc is (label, character offset of the head)."""
+    """Return (start, end) in characters of each token -> its labels by layer, 0 for none; an arc is (label, head's offset)."""
     columns = doc.to_array([*_LAYERS]).tolist()
     rows = {}
     for token, row in zip(doc, columns, strict=True):
@@ -186,7 +187,7 @@ def _write_rejected_labels(
 ) -> None:
     """Write the rejected labels of tokens, unless a Doc without rejections has tags.
 
-    values (list): Labels of each token by attribute. Labels that one Doc accepts and another rejects become None there.
+    values (list): Labels of each token by layer. The labels of a token that one Doc accepts and another rejects become None.
     """
     groups = [doc.spans[REJECTED_TOKENS] for doc in gold_docs if REJECTED_TOKENS in doc.spans]
     n_tagged = sum(doc.has_annotation("TAG") for doc in gold_docs if REJECTED_TOKENS not in doc.spans)
@@ -220,7 +221,7 @@ def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], values: Sequence[dict
 
 @dataclass(frozen=True)
 class _SpanGold:
-    """The span gold of one Doc.
+    """The gold spans of one Doc, and what it says about other spans of the text.
 
     accepted_keys (frozenset), rejected_keys (frozenset | None): (start, end, label) of the right and of the wrong spans;
     rejected_keys is None if all spans that are not accepted are wrong. unknown (Coverage): Regions without gold.
@@ -237,7 +238,7 @@ class _SpanGold:
         return Coverage(self.accepted_keys)
 
     def verdict(self, span: _SpanKey) -> bool | None:
-        """Return whether a span is right; None if unknown."""
+        """Return whether a span of the text is right by this gold; None if unknown."""
         if span in self.accepted_keys:
             return True
         if self.rejected_keys is None:
@@ -246,13 +247,14 @@ class _SpanGold:
 
 
 def _span_keys(spans: Iterable[Span]) -> frozenset[_SpanKey]:
+    """Return (start, end, label) of each span, in characters."""
     return frozenset((span.start_char, span.end_char, span.label_) for span in spans)
 
 
 def _count_votes(votes: Sequence[_SpanGold], layer: str, conflicts: GoldConflicts) -> dict[bool | None, list[_SpanKey]]:
-    """Return verdict -> spans: True for right, False for wrong ones (only if rejected), None for contradictory ones."""
+    """Return verdict -> spans, and count conflicts: True for right, False for rejected, None for contradictory spans."""
     spans: dict[bool | None, list[_SpanKey]] = {True: [], False: [], None: []}
-    accepted = Counter(span for vote in votes for span in vote.accepted_keys)
+    accepted = Counter(span for vote in votes for span in vote.accepted_keys)  # span -> number of Docs with it
     for span in sorted({*accepted, *(span for vote in votes for span in vote.rejected_keys or ())}):
         rejections = islice((False for vote in votes if vote.verdict(span) is False), 2)  # more would count the same
         verdicts = [*repeat(True, accepted[span]), *rejections]
@@ -266,20 +268,20 @@ def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
 
 
 def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the entities on which all agree. Tokens of contradictory ones get no gold."""
+    """Write the entities on which all Docs agree, with their identities. Tokens of contradictory entities get no gold."""
     gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]
     gaps = [Coverage(_gaps(doc)) for doc in gold_docs]
     votes = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), gap, True) for doc, gap in zip(gold_docs, gaps, strict=True)]
     spans = _count_votes(votes, NER, conflicts)
-    names: dict[_SpanKey, list[str]] = defaultdict(list)
+    kb_ids: dict[_SpanKey, list[str]] = defaultdict(list)
     for ent in (ent for doc in gold_docs for ent in doc.ents if ent.kb_id):
-        names[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
-    links = {key: "" if conflicts.note(LINK, names[key]) else "".join(names[key][:1]) for key in spans[True]}
+        kb_ids[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
+    links = {key: "" if conflicts.note(LINK, kb_ids[key]) else "".join(kb_ids[key][:1]) for key in spans[True]}
     entities = {key: merged_doc.char_span(*key[:2], label=key[2], kb_id=links[key]) for key in spans[True]}
     entity_spans = [span for span in entities.values() if span is not None]
-    complete_gaps = [gap for vote, gap in zip(votes, gaps, strict=True) if vote.rejected_keys is None]
+    complete_gaps = [gap for vote, gap in zip(votes, gaps, strict=True) if vote.rejected_keys is None]  # complete Docs
     other_tokens = [key for key, span in entities.items() if span is None]
-    conflicts.differing[NER] += len(other_tokens)  # others cut the tokens otherwise
+    conflicts.differing[NER] += len(other_tokens)  # these do not align with the tokens of the merged Doc
     doubtful, right_regions = Coverage((*spans[None], *other_tokens)), Coverage(spans[True])
     missing = [
         merged_doc[token.i : token.i + 1]
@@ -302,18 +304,19 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
 
 
 def _gaps(doc: Doc) -> list[tuple[int, int]]:
-    """Return (start, end) of the tokens without entity annotation."""
+    """Return (start, end), in characters, of the tokens without entity annotation."""
     iobs = doc.to_array([ENT_IOB]).reshape(-1).tolist()
     return [(token.idx, token.idx + len(token)) for token, iob in zip(doc, iobs, strict=True) if not iob]
 
 
 def _to_spans(doc: Doc, keys: Iterable[_SpanKey]) -> list[Span]:
+    """Return the spans with these keys, without those that begin or end inside of a token."""
     spans = (doc.char_span(start, end, label=label) for start, end, label in keys)
     return [span for span in spans if span is not None]
 
 
 def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts: GoldConflicts) -> None:
-    """Write the spans of a group on which all agree, and the contradictory ones to the group of unknown spans."""
+    """Write the spans of a group on which all Docs agree; contradictory ones are added to the group of unknown spans."""
     votes = []
     for doc in (doc for doc in gold_docs if key in doc.spans):
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
@@ -333,7 +336,7 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
 
 
 def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the categories on which all agree. Values on the same side of .5 agree if all have the same top category."""
+    """Write the categories on which all Docs agree. Values on the same side of .5 agree if all have the same top category."""
     gold_docs = [doc for doc in gold_docs if doc.cats]
     has_same_top = len({max(doc.cats, key=doc.cats.__getitem__) for doc in gold_docs}) == 1
     names = dict.fromkeys(name for doc in gold_docs for name in doc.cats)
@@ -343,6 +346,5 @@ def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConfli
         if not conflicts.note(CATS, [value > 0.5 if agrees else value for value in values]):
             merged_doc.cats[name] = values[0]
     if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):
-        merged_doc.spans[REJECTED_CATS] = [
-            Span(merged_doc, 0, len(merged_doc), label=name) for name, has in merged_doc.cats.items() if not has
-        ]
+        absent = [name for name, has in merged_doc.cats.items() if not has]
+        merged_doc.spans[REJECTED_CATS] = [Span(merged_doc, 0, len(merged_doc), label=name) for name in absent]

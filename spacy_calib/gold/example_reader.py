@@ -1,4 +1,4 @@
-"""Reading of the scores of Examples, and their pairing with gold: the data of a fit."""
+"""Reads a component's scores on the Docs of Examples, and pairs them with the gold, as the data of a fit."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ _BATCH = 128
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """The scores and gold of a batch of Docs.
+    """The scores and gold of a batch of Docs, as rows: one for each token, or one for a whole document.
 
-    n_rows (list[int]): Number of rows (tokens, or one for a document) of each Doc.
+    n_rows (list[int]): Number of rows of each Doc.
     n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row; whether a sentence begins there.
-    gold (Ints), lacks_gold (NDArray[bool]): Column of each row's gold label; whether it could have one and has none.
+    gold (Ints), lacks_gold (NDArray[bool]): Column of each row's gold label, -1 if unknown to the component, -2 without gold or
+        score; whether the row could have gold and has none.
     pairs (Pairs): All scores of labels. is_known (NDArray[bool]): For each, whether gold shows if the label is right.
     spans (Spans | None), span_hits (Ints): Predicted spans; 1 for each right one, 0 for a wrong one, -1 without gold.
     words (Words | None): Words of the tokens; None if no context needs them.
@@ -60,12 +61,12 @@ class ExampleReader:
     """Pairs the scores of predicted Docs with gold, batch by batch, without keeping Docs in memory.
 
     source (BoundSource): The source, updated if the component gets new labels. lowest (float): Minimum score of entries.
-    event (str): When a span is right, a key of EVENTS.
+    event (str): When a span is right, such as "exact".
     words_of (Callable | None): Predicted Docs -> the words of their tokens; None for no words.
     in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents.
     counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
     unit (str), files (Sequence[int]): What a document is, and the number of each document's gold file; set by `data`.
-    n_gold, n_unknown, n_with_gold (int): Number of tokens with gold, with an unknown gold label, and used for the fit.
+    n_gold, n_unknown, n_with_gold (int): Tokens with gold, with an unknown gold label, and with gold that the fit uses.
     why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
     """
 
@@ -126,11 +127,10 @@ class ExampleReader:
             # A Doc without sentence annotation is one sentence.
             sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
             starts.append(count_gold_begins(self.annotation, example, sentences) > 0)
+        span_counts = [count_gold_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=np.concatenate(
-                [count_gold_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
-            ),
+            n_spans=np.concatenate(span_counts),
             starts=np.concatenate(starts),
             spans=scores.spans,
             span_hits=span_hits,
@@ -140,10 +140,10 @@ class ExampleReader:
         self._batches.append(batch_data)
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
-        """Count the gold labels of the spans on the predicted Docs."""
+        """Count (predicted, gold) label pairs of overlapping spans. spans (Spans): Of the batch; those on the Docs count."""
         spans_on_docs, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
         keys = list(zip(spans_on_docs.starts.tolist(), spans_on_docs.ends.tolist(), spans_on_docs.labels.tolist(), strict=True))
-        offset = 0
+        offset = 0  # first row of the Doc in the batch
         for example in examples if self.annotation.kind.has_types else ():
             end = offset + len(example.predicted)
             doc_spans = [(start - offset, last - offset, labels[label]) for start, last, label in keys if offset <= start < end]
@@ -160,15 +160,14 @@ class ExampleReader:
         n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == ONLY_REJECTED))
         self.n_unknown += 0 if self.annotation.kind.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
-        # Tokens without a score are left out, as those without gold.
+        # Tokens without a score are left out, as if they had no gold.
         silent = find_silent(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
         # White space, and units before the first one that can have a label, do not count as lacking gold.
-        n_units, first = self.annotation.n_units, self.annotation.kind.first_unit
-        may_have_gold = [
-            ~is_blank(self.annotation, eg.predicted) & (np.arange(n_units(eg.predicted)) >= first) for eg in examples
-        ]
+        annotation, first = self.annotation, self.annotation.kind.first_unit
+        docs = [eg.predicted for eg in examples]
+        may_have_gold = [~is_blank(annotation, doc) & (np.arange(annotation.n_units(doc)) >= first) for doc in docs]
         without_gold = (gold.columns == -2) & np.concatenate(may_have_gold)
         without_gold[silent] = False
         hits, is_known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
@@ -184,9 +183,8 @@ class ExampleReader:
         pairs = concatenate([batch.pairs for batch in self._batches])
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
         self.unit, self.files = self._numbers.unit, self._files
-        runs = (
-            runs_of(documents, self._concatenate("starts")) if self.in_runs and not self.annotation.kind.of_documents else None
-        )
+        may_cut = self.in_runs and not self.annotation.kind.of_documents
+        runs = runs_of(documents, self._concatenate("starts")) if may_cut else None
         if runs is not None:
             self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
             self.files = [self._files[document] for document in documents[firsts].tolist()]
@@ -221,16 +219,13 @@ class ExampleReader:
         labels = self.source.labels
         # Hashes that are not labels are left out: lemmas, if edit trees are counted.
         names = {get_string_id(label): label for label in self.counts}
-        confusions_by_name = {
-            (labels[column] if column >= 0 else "", names[key]): n
-            for (column, key), n in self._confusions.items()
-            if key in names
-        }
-        unknown = UnknownGold.from_confusions(confusions_by_name, self.n_unknown, self.counts, labels)
+        known = {pair: n for pair, n in self._confusions.items() if pair[1] in names}
+        by_name = {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in known.items()}
+        unknown = UnknownGold.from_confusions(by_name, self.n_unknown, self.counts, labels)
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _concatenate(self, name: str) -> NDArray[Any]:
-        """Concatenate a field of all batches."""
+        """Concatenate the field with this name of all batches."""
         kind = np.bool_ if name in ("lacks_gold", "is_known", "starts") else np.intp
         return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
 
@@ -238,15 +233,15 @@ class ExampleReader:
 def unknown_spans(
     annotation: Annotation, labels: Sequence[str], confusions: Mapping[tuple[str, str], int], of_tokens: UnknownGold
 ) -> UnknownGold:
-    """Return the unknown gold labels with the probable names of the component's labels in the gold, by overlapping spans.
+    """Return the gold labels that a component does not know, with proposals which of its labels they may be names of.
 
-    labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans.
-    of_tokens (UnknownGold): The unknown labels of tokens, if these have gold.
+    labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans,
+        by overlap. of_tokens (UnknownGold): The unknown gold labels of tokens; if there are none, those of spans are returned.
     """
     if not annotation.kind.has_types or not confusions:
         return of_tokens
     table = annotation.table if isinstance(annotation, MappedAnnotation) else {}
-    names = {label: map_label(table, label) for label in labels}
+    names = {label: map_label(table, label) for label in labels}  # label of the component -> gold label
     gold, unknown = Counter[str](), Counter[tuple[str, str]]()
     for (label, name), n in confusions.items():
         gold[name] += n
@@ -272,7 +267,7 @@ def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tupl
 def _hits_of(
     annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each score of a label whether the label is right, and whether the gold shows that.
+    """Return (hits, is_known) for the entries of marginals: whether the label is right, and whether the gold shows this.
 
     gold (Ints): Column of each row's gold label; -2 for rows to leave out.
     """
@@ -287,17 +282,15 @@ def _hits_of(
         (eg, marginals.rows[first:last] - start, hashes[first:last])
         for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
     ]
-    hits, is_known = (
-        np.concatenate([compare(*part) for part in parts]) for compare in (annotation.is_gold, annotation.is_known)
-    )
+    hits, is_known = (np.concatenate([compare(*p) for p in parts]) for compare in (annotation.is_gold, annotation.is_known))
     return hits, is_known & takes_part
 
 
 def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
-    """Return 1 for each right span, 0 for a wrong one, -1 without gold.
+    """Return for each span whether it is right by the gold: 1 or 0, -1 without gold.
 
-    spans (Spans): Their tokens are counted through the predicted Docs of all examples. labels (Sequence[str]): Labels of spans.
-    event (str): When a span counts as right, a key of EVENTS.
+    spans (Spans): Spans of the predicted Docs; their rows count tokens through all examples. labels (Sequence[str]): Labels
+        of the columns of spans. event (str): When a span counts as right, such as "exact".
     """
     hashes = label_hashes(labels).tolist()
     bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
@@ -306,21 +299,19 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
     for number in np.unique(example_of_span).tolist():
         indices = np.flatnonzero(example_of_span == number)
         start = int(bounds[number])
-        keys = zip(
-            (spans.starts[indices] - start).tolist(),
-            (spans.ends[indices] - start).tolist(),
-            spans.labels[indices].tolist(),
-            strict=True,
-        )
-        hits[indices] = span_hits(
-            examples[number], annotation, [(first, last, hashes[label]) for first, last, label in keys], event
-        )
+        firsts, ends = (spans.starts[indices] - start).tolist(), (spans.ends[indices] - start).tolist()
+        columns = spans.labels[indices].tolist()
+        keys = [(first, end, hashes[column]) for first, end, column in zip(firsts, ends, columns, strict=True)]
+        hits[indices] = span_hits(examples[number], annotation, keys, event)
     return hits
 
 
 @dataclass(frozen=True)
 class GoldColumns:
-    """The gold column of each token, and counts. n_gold, n_unknown (int): Tokens with gold, and with unknown gold labels."""
+    """The column of each token's gold label: -1 if no column has this label, -2 without gold.
+
+    n_gold, n_unknown (int): Number of tokens with gold, and of those with a label that no column has.
+    """
 
     columns: Ints
     n_gold: int
@@ -328,9 +319,10 @@ class GoldColumns:
 
 
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
-    """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
+    """Find the column of each token's gold label.
 
-    gold (Hashes): Gold hash of each token, 0 for none. If marginals have names (lemmas), these are compared.
+    gold (Hashes): Hash of each token's gold label, 0 for none. If marginals have names (lemmas of edit trees), the gold is
+        compared with the names of its entries, else with `labels`.
     """
     has_gold = gold != 0
     if marginals.names is None:
@@ -343,7 +335,7 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
 
 
 def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
-    """Return the number of gold spans that begin in each predicted unit."""
+    """Return for each unit of the predicted Doc the number of gold spans that begin in it. spans: Of the gold Doc."""
     n_units = annotation.n_units(example.predicted)
     offsets = [token.idx for token in example.predicted][:n_units]
     rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1

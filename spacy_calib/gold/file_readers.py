@@ -1,4 +1,4 @@
-"""Readers of gold files by suffix: those of this package, and those that other packages register."""
+"""Finds the reader of a gold file by its suffix, in this package or among those that other packages register."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         yield doc
 
 
-# Readers of annotated documents. A folder is read with the first of these that it has files for.
+# Readers of annotated documents. A folder is read by the first of these for which it has files.
 DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
 # Readers of answers about texts.
 ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)
@@ -53,14 +53,14 @@ ENTRY_POINTS = "spacy_calib_gold"
 
 
 def added_readers() -> dict[str, EntryPoint]:
-    """Return suffix -> entry point for the readers of other packages, which cannot replace ours."""
+    """Return suffix -> entry point for the readers of other packages, which cannot replace those of this package."""
     points = sorted(entry_points_of(ENTRY_POINTS), key=lambda point: point.name)
-    ours = {*DOCUMENT_READERS, *ANSWER_READERS}
-    return {point.name: point for point in points if point.name.startswith(".") and point.name not in ours}
+    own_suffixes = {*DOCUMENT_READERS, *ANSWER_READERS}
+    return {point.name: point for point in points if point.name.startswith(".") and point.name not in own_suffixes}
 
 
 def gold_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of files of annotated documents, ours first."""
+    """Return the suffixes of files of annotated documents: those of this package, then those of other packages."""
     return (*DOCUMENT_READERS, *added_readers())
 
 
@@ -119,14 +119,14 @@ def advise_on(file: Path) -> str:
 
 
 def _load_reader(point: EntryPoint) -> FileReader:
-    """Load the reader of another package. RAISES C105: it cannot be imported, or is not a function."""
+    """Load the reader of another package, and return it with checks of its output. RAISES C105: no import, or no function."""
     thing = f"The reader of {point.name} files"
     reader = load_point(point, thing)
     if not callable(reader):
         raise calib_error("C105", thing=thing, value=point.value, why=f"it is no function: {brief(repr(reader))}")
 
     def read_checked(nlp: Language, file: Path) -> Iterator[Doc]:
-        """Yield the Docs of the reader. RAISES C748: it fails, or yields something else than Docs with the vocab of nlp."""
+        """Yield the Docs of the reader. RAISES C748: it fails, or yields anything but Docs with the vocab of nlp."""
         try:
             for doc in reader(nlp, file):
                 if not isinstance(doc, Doc) or doc.vocab is not nlp.vocab:

@@ -1,4 +1,4 @@
-"""Values under a key of a Doc: its genre, its customer, its date."""
+"""Values of Docs under a key by which Docs are grouped, such as genre, customer or date."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _REGISTRY = "calib_keys"
 
 
 def value_of(doc: Doc, key: str) -> Any:
-    """Return the value of a key: by the function of this name in `calib_keys`, else from `Doc.user_data`, else from
-    the line that the text was read from; None if the Doc has none.
+    """Return the value of a Doc under a key, None without one.
 
-    RAISES C600: the function fails. C500: it cannot be loaded.
+    It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the line that
+    the text was read from. RAISES C600: the function fails. C500: it cannot be loaded.
     """
     registry = REGISTRIES[_REGISTRY]
     if key in registry:
@@ -39,16 +39,16 @@ def value_of(doc: Doc, key: str) -> Any:
 
 
 def name_of(value: Any) -> str | None:
-    """Return a value as the name of a group; None for white space, lists and mappings."""
+    """Return a value as text, as the name of a group; None for white space, bytes, lists and other collections."""
     if value is None or isinstance(value, (dict, list, tuple, set, bytes)):
         return None
     return str(value).strip() or None
 
 
 def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
-    """Return the value of a key for each Doc as a group name, or None.
+    """Return for each Doc its value under a key as a group name, None without one.
 
-    RAISES C600, C500: the value cannot be computed. C601: no Doc has one. C602: no two Docs have the same one.
+    RAISES C600, C500: the value cannot be computed. C601: no Doc has a name. C602: over two Docs have names, all different.
     """
     names = [name_of(value_of(doc, key)) for doc in docs]
     check_names(Counter(names), key)
@@ -56,7 +56,7 @@ def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
 
 
 class Names:
-    """Records the group name of each example that passes through `watch`. key (str | None): Its key; None records nothing."""
+    """Records the group names of examples that pass through `watch`. key (str | None): Key of the names; None records none."""
 
     def __init__(self, key: str | None):
         self._key = key
@@ -64,25 +64,25 @@ class Names:
         self._counts: Counter[str | None] = Counter()
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples unchanged; record the value of the key in each as its name. RAISES C600, C500: it has no value."""
+        """Yield the examples unchanged, and record the name of each. RAISES C600, C500: its value cannot be computed."""
         for example in examples:
             if self._key is not None:
                 self._new_names.append(name_of(value_of(example.reference, self._key)))
             yield example
 
     def take(self) -> list[str | None]:
-        """Return the names since the last call; [] without a key."""
+        """Return the names recorded since the last call, None for an example without a name; [] without a key."""
         names, self._new_names = self._new_names, []
         self._counts.update(names)
         return names
 
     def check(self) -> None:
-        """Check that the examples can be grouped. RAISES C601: none has a name. C602: no two have the same one."""
+        """Check that the names taken so far form groups. RAISES C601: there is no name. C602: over two names, all different."""
         check_names(self._counts, str(self._key))
 
 
 def check_names(names: Counter[str | None], key: str) -> None:
-    """Check that Docs can be grouped. names: Number of Docs with each. RAISES C601: no names. C602: each occurs once."""
+    """Check that Docs form groups. names: Name -> number of Docs. RAISES C601: no name. C602: over two names, all different."""
     name_counts = [n for name, n in names.items() if name is not None]
     if not name_counts:
         raise calib_error("C601", key=key)

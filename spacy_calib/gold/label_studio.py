@@ -1,6 +1,6 @@
-"""Exports of Label Studio -> answers of people, one for each annotation of a task.
+"""Reads exports of Label Studio: an answer of a person for each annotation of a task.
 
-Source: "Label Studio task format". Labels are regions with labels, and choices about the text. Relations, ratings, comments,
+Source: "Label Studio task format". Read are regions with labels, and choices about the text. Relations, ratings, comments,
 choices about a region, and regions of controls with unknown labels (if another control has known ones) are skipped and counted.
 """
 
@@ -15,20 +15,19 @@ from ..errors import calib_error
 from .places import has_words_at, locate_words
 from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, queue_meta, without_words
 
-# Keys added to tasks: the field with the text, the controls with labels, and the choices that several controls have.
+# Keys added to tasks: the field with the text, the controls (questions) with labels, and the choices of several controls.
 _TEXT_FIELD, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
 Record = dict[str, Any]
 
 
 def is_task(record: Record) -> bool:
-    """Return whether a record is a task with annotations."""
+    """Return whether a record is a task of Label Studio with annotations."""
     return isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list)
 
 
 def read_task(record: Record) -> Iterator[TextAnswers]:
-    """Yield the answers of each person about the text of a task."""
-    annotations = [annotation for annotation in record["annotations"] if not annotation.get("was_cancelled")]
-    for annotation in sorted(annotations, key=lambda annotation: str(annotation.get("updated_at") or "")):
+    """Yield the answers of each person about the text of a task, in the order of their last changes."""
+    for annotation in sorted(_finished(record), key=lambda annotation: str(annotation.get("updated_at") or "")):
         annotator = annotation.get("completed_by")
         if isinstance(annotator, dict):
             annotator = annotator.get("id", annotator.get("email", ""))
@@ -37,8 +36,13 @@ def read_task(record: Record) -> Iterator[TextAnswers]:
         yield replace(answers, person=person, agreed=annotation.get("ground_truth") is True)
 
 
+def _finished(task: Record) -> list[Record]:
+    """Return the annotations of a task that were not cancelled."""
+    return [annotation for annotation in task["annotations"] if not annotation.get("was_cancelled")]
+
+
 def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
-    """Return the answers of one annotator for a task; regions that are no labels are counted in `skipped`."""
+    """Return the answers in one annotation of a task. results (list): Its regions and choices; others count as `skipped`."""
     text, meta = task["data"][task.get(_TEXT_FIELD, "text")], queue_meta(task["data"].get("meta"))
     marks, values, skip_counts, choices = [], [], Counter[str](), defaultdict[str, list[str]](list)
     for result in results:
@@ -53,14 +57,12 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             labels = as_list(value.get("labels"))
             skip_counts["regions without a label"] += not labels
             marks += [TextSpan(*bounds, label) for label in labels or [""]]
-            values += [value] * max(len(labels), 1)
+            values += [value] * max(len(labels), 1)  # the exported value of each mark
     answers = answer_with_spans(text, marks, meta)
     cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
     if len(choices) > 1:  # two questions may have a choice of the same name
-        ambiguous_names = [
-            name for name in cats if name in task[_SHARED] and not all(name in names for names in choices.values())
-        ]
-        cats |= dict.fromkeys(ambiguous_names)
+        shared = [name for name in cats if name in task[_SHARED]]
+        cats |= dict.fromkeys(name for name in shared if not all(name in names for names in choices.values()))
     spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}
     return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=without_words(marks, values))
 
@@ -75,24 +77,14 @@ def _kind_of(result: Record) -> str | None:
 
 
 def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) -> None:
-    """Add to each task which of its fields is the text, and which controls have labels.
+    """Add to each task which of its fields is the text, which controls have labels, and which choices are ambiguous.
 
     The text is the field with the exported words at their offsets, else the one that the labeling interface names, "text", or
     the only one. labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
     """
     tasks = [record for _, record in records if is_task(record)]
-    results = [
-        (
-            task,
-            [
-                part
-                for annotation in task["annotations"]
-                if not annotation.get("was_cancelled")
-                for part in annotation["result"]
-            ],
-        )
-        for task in tasks
-    ]
+    results = [(task, [part for annotation in _finished(task) for part in annotation["result"]]) for task in tasks]
+    # "labels" or "choices" -> name of a control -> number of its answers by label.
     controls: dict[str, dict[str, Counter[str]]] = {"labels": defaultdict(Counter), "choices": defaultdict(Counter)}
     for _, parts in results:
         for part in parts:
@@ -109,8 +101,8 @@ def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) ->
 
 
 def _text_field(results: list[tuple[Record, list[Record]]]) -> str:
-    """Return the field of tasks that is the text. RAISES C786: several fields could be."""
-    fitting: Counter[str] = Counter()
+    """Return the field of tasks that is the text. results (list): (task, its regions). RAISES C786: several fields could be."""
+    fitting: Counter[str] = Counter()  # field -> number of tasks in which it has the exported words
     interface_fields: set[str] = set()
     for task, parts in results:
         interface_fields |= {part["to_name"] for part in parts if isinstance(part.get("to_name"), str)}

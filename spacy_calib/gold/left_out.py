@@ -1,4 +1,4 @@
-"""Counts of the gold that a fit or an evaluation leaves out, and the sentences that report them."""
+"""Counts the gold that a fit or an evaluation leaves out, and reports the counts in sentences."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ _MIN_LETTERS = 5000
 
 @dataclass(frozen=True)
 class DroppedGold:
-    """The gold that is left out, counted.
+    """Counts of gold and predictions that a fit or an evaluation leaves out.
 
-    layer (str): Name of the annotation. kind (Kind): What labels they are. documents, without_gold (int):
-    Number of gold Docs, and of those without this annotation if others have it. tokens, left_out (int): Predicted tokens of
-    Docs with gold, and those without exactly one aligned gold token. lower_case (bool): Whether long gold texts with token
-    labels have no capital letter.
+    layer (str), kind (Kind): Name and kind of the annotation. documents, without_gold (int): Number of gold Docs, and of those
+    without this annotation, if any has it. tokens, left_out (int): Number of predicted tokens of Docs with gold, and of those
+    that align with no single gold token. lower_case (bool): Whether the gold texts, if they are long, have no capital letter.
     unused_types (Mapping): Type that the gold never uses -> number of predicted spans. conflicts (GoldConflicts): Differences
     between several annotations of a text.
     """
@@ -52,7 +51,7 @@ class DroppedGold:
 
     @classmethod
     def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
-        """Count what examples leave out. annotation (Annotation): The annotation of the predicted Docs."""
+        """Count what is left out of examples. annotation (Annotation): The annotation of the predicted Docs."""
         gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
         unused_types: Counter[str] = Counter()
         conflicts = GoldConflicts()
@@ -70,7 +69,7 @@ class DroppedGold:
                 confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
             if has_gold(gold, doc):
                 with_gold.append(example)
-                n_small += sum(map(str.islower, doc.text))
+                n_small += sum(map(str.islower, doc.text))  # lower-case letters
                 n_capital += sum(map(str.isupper, doc.text))
         unused_labels, unknown = ((), ()) if scheme is None else (scheme.unused_labels, scheme.unknown_in(confusions))
         for label in propose_gold_labels(unused_labels, unknown, confusions):
@@ -93,12 +92,10 @@ class DroppedGold:
         """Return a sentence for each kind of gold that is left out."""
         sentences = self._conflict_sentences()
         if self.without_gold:
-            mend = (
-                ": if a text has none of the categories, give each of them the value 0 there" if self.kind.of_documents else ""
-            )
+            advice = ": if a text has none of the categories, give each of them the value 0 there"
             sentences.append(
                 f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no "
-                f"part{mend}"
+                f"part{advice if self.kind.of_documents else ''}"
             )
         if self.left_out:
             sentences.append(
@@ -126,11 +123,8 @@ class DroppedGold:
         n_compared, n_differing = conflicts.compared[layer], conflicts.differing[layer]
         if conflicts.copies or n_compared:
             times = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"
-            differ = (
-                f"; annotators differ on {n_differing:,} of {n_compared:,} {units} ({100 * n_differing / n_compared:.1f} %)"
-                if n_compared
-                else ""
-            )
+            share = f"{100 * n_differing / max(1, n_compared):.1f} %"
+            differ = f"; annotators differ on {n_differing:,} of {n_compared:,} {units} ({share})" if n_compared else ""
             unknown = ", which are unknown and take no part" if n_differing else ""
             sentences.append(
                 f"{times} (in several files, by several people or in several records): gold that agrees counts "

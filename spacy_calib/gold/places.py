@@ -1,7 +1,7 @@
-"""Conversion of the offsets that annotation tools count to characters, checked by the words that the tool exports.
+"""Converts the offsets that annotation tools count to characters, and checks them by the words that the tools export.
 
-A browser counts UTF-16 units, counts "\\r\\n" as one character, and shows "&amp;" as "&"; or two characters of a line end
-became one after the tool had counted.
+A browser counts UTF-16 units, "\\r\\n" as one character, and "&amp;" as "&"; or two characters of a line end became one after
+the tool had counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 _PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)
 # Ways of counting line ends, entities, and characters beyond the basic plane; plain characters come first.
 _VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
-# Ways of counting that a tool may have meant that exports no words: characters, or UTF-16; "\r\n" as two, or as one.
+# Ways of counting of tools that export no words: by characters or UTF-16 units, with "\r\n" as two or as one.
 READINGS = {
     "characters": ("as it is", False, False),
     "UTF-16 units": ("as it is", False, True),
@@ -38,10 +38,10 @@ class MisplacedError(Exception):
 
 
 def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
-    """Convert the start and end that a tool counted to character offsets.
+    """Convert the start and end of a span, as a tool counted them, to character offsets (start, end).
 
-    words (Any): The words that it exports for them; without a string the offsets are returned unchanged.
-    RAISES MisplacedError: the words are there in no way of counting.
+    words (Any): The words of the span that the tool exports; if they are no string, the offsets are returned unchanged.
+    RAISES MisplacedError: in no way of counting the text has these words there.
     """
     if not isinstance(words, str):
         return start, end
@@ -50,7 +50,7 @@ def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[in
     stretches = [
         (starts[start], starts[end]) for starts in (_starts(text, *view) for view in _VIEWS) if 0 <= start <= end < len(starts)
     ]
-    for normalize in (str, _normalize):
+    for normalize in (str, _normalize):  # exactly equal words first
         for first, last in stretches:
             if normalize(text[first:last]) == normalize(words):
                 return first, last
@@ -58,20 +58,20 @@ def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[in
 
 
 def reread(text: str, start: int, end: int, reading: str) -> tuple[int, int]:
-    """Convert offsets that were counted in one of READINGS; (-1, -1) if they lie outside of the text."""
+    """Convert offsets that were counted in one way of READINGS to characters; (-1, -1) if they lie outside of the text."""
     starts = _starts(text, *READINGS[reading])
     return (starts[start], starts[end]) if 0 <= start <= end < len(starts) else (-1, -1)
 
 
 def is_on_word_bounds(text: str, start: int, end: int) -> bool:
-    """Return whether a stretch of a text begins and ends with a word or sign, and cuts no word."""
+    """Return whether the stretch from start to end has no white space at its ends, is not empty, and cuts no word."""
     if not 0 <= start < end <= len(text) or text[start].isspace() or text[end - 1].isspace():
         return False
     return not any(text[max(cut - 1, 0) : cut + 1].isalnum() and 0 < cut < len(text) for cut in (start, end))
 
 
 def has_words_at(text: str, start: int, end: int, words: str) -> bool:
-    """Return whether a text has words at the offsets that a tool counted, in any way of counting."""
+    """Return whether a text has these words at the offsets that a tool counted, in any way of counting."""
     try:
         locate_words(text, start, end, words)
     except MisplacedError:
@@ -80,16 +80,16 @@ def has_words_at(text: str, start: int, end: int, words: str) -> bool:
 
 
 def _normalize(words: str) -> str:
-    """Normalize white space and entities."""
+    """Return words with single spaces for white space (also written "\\n"), and characters for HTML entities."""
     return " ".join(html.unescape(words).replace("\\n", "\n").split())
 
 
 @lru_cache(maxsize=2 * len(_VIEWS))
 def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]:
-    """Return the character offset of each unit that a tool counts, followed by the length of the text.
+    """Return the character offset of each unit that a tool counts, and the length of the text at the end.
 
     line_ends (str): "one" counts "\\r\\n" as one unit, "two" counts "\\n" as two; any other value counts characters. unescape
-    (bool): Whether "&amp;" counts as "&". utf16 (bool): Whether characters above U+FFFF are two units.
+    (bool): Whether "&amp;" counts as "&". utf16 (bool): Whether characters above U+FFFF count as two units.
     """
     starts: list[int] = []
     for piece in _PIECE.finditer(text):
@@ -106,14 +106,14 @@ def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]
 
 
 class Coverage:
-    """The characters of a text that some spans cover. places (Iterable): (start, end, ...) of each span."""
+    """The positions that spans cover: characters of a text, or tokens. places (Iterable): (start, end, ...) of each span."""
 
     def __init__(self, places: Iterable[Sequence[Any]]):
-        self._flags = bytearray()
+        self._flags = bytearray()  # 1 for each covered position
         for start, end, *_ in places:
             self._flags.extend(bytes(max(0, end - len(self._flags))))
             self._flags[start:end] = b"\1" * (end - start)
 
     def overlaps(self, span: Sequence[Any]) -> bool:
-        """Return whether a span, (start, end, ...), has a character in common with one of these."""
+        """Return whether a span, (start, end, ...), includes a covered position."""
         return 1 in self._flags[span[0] : span[1]]

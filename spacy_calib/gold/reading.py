@@ -1,6 +1,6 @@
-"""Gold files -> Examples as `spacy evaluate` reads them, each with the source document that it belongs to.
+"""Reads gold files as Examples, as `spacy evaluate` does, each with the source document that it belongs to.
 
-spaCy's reader loses the documents: with gold preprocessing, sentences have no user data of their Doc.
+spaCy's reader loses the documents: with gold preprocessing, the Examples of sentences lack the user data of their Doc.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from .keys import DOC_KEY
 
 @dataclass(frozen=True)
 class GoldReader:
-    """Settings for reading gold files.
+    """Reads gold files as Examples.
 
-    gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. arrays (Collection): Keys of
-        arrays or lists in the user data, with a row for each token, which are copied to predicted Docs.
+    gold_preproc (bool): Whether each sentence becomes an Example, with gold tokens. arrays (Collection): Keys of arrays or
+        lists in the user data of gold Docs, with a row for each token, which are copied to predicted Docs.
     """
 
     gold_preproc: bool = False
     arrays: Collection[str] = ()
 
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
-        """Yield the Examples of one file; `document_of` returns the document of each.
+        """Yield the Examples of one file; the user data of each gold Doc contains its source document (`document_of`).
 
-        RAISES C053, C105: no reader for the file. C161: not CoNLL-U. C692 to C696: unreadable
-        answers. C748: the reader of another package fails. ValueError and others: errors of spaCy.
+        RAISES C053, C105: no reader for the file. C161: not CoNLL-U. C692 to C696: unreadable answers. C748: the reader of
+        another package fails. ValueError and others: errors of spaCy.
         """
         docs = file_reader(file)(nlp, file)
         yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.name.endswith((*ANSWER_READERS,)) else docs, file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of the gold Docs of a file. references: None for Docs to leave out."""
+        """Yield the Examples of a file's gold Docs. references (Iterable): The Docs in order, None for one to leave out."""
         examples = self._examples_of(nlp, references, file)
         return warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
 
     def _examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of gold Docs, each with its document, numbered in the order of `references`, None included."""
+        """Yield the Examples of gold Docs, each with its document; Docs are numbered in this order, None included."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         for number, reference in enumerate(references):
             if reference is None:
                 continue
             conflicts = reference.user_data.pop(CONFLICTS, None)
-            # Sentences have no span groups, which contain answers.
+            # spaCy's sentences lack span groups, so Docs with answers in these stay whole.
             is_whole = not self.gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
             make = corpus.make_examples if is_whole else corpus.make_examples_gold_preproc
             document = self._document(reference, file, number)
@@ -76,21 +76,19 @@ class GoldReader:
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
-        """Return the document of the Doc with this number in its file.
+        """Return the source document of the Doc with this number in its file, by its user data, else the Doc itself.
 
-        If the key of the document is an integer, it names a document of this file only; a string names the same in all files.
+        An integer in the user data names a document of this file only, a string the same document in all files.
         """
         document = _document_under(doc, DOC_KEY)
-        if document is None or isinstance(document.key, int):
-            return SourceDocument(
-                _unit_of(doc) if document is None else DOCUMENT, (shown_path(file), number if document is None else document)
-            )
-        return document
+        if document is None:
+            return SourceDocument(_unit_of(doc), (shown_path(file), number))
+        return SourceDocument(DOCUMENT, (shown_path(file), document)) if isinstance(document.key, int) else document
 
     def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
-        """Yield the Example of a Doc, or of each of its sentences: the predicted Doc has the gold tokens and their array rows.
+        """Yield the Example of a Doc, or one for each sentence, in which the predicted Doc has the gold tokens and the arrays.
 
-        arrays (dict): Key -> value. A value that has no row for each token of the Doc is copied as it is.
+        arrays (dict): Key -> array. A sentence gets the rows of its tokens; an array without a row for each token stays whole.
         """
         parts = reference.sents if self.gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
         for part in parts:
@@ -104,7 +102,7 @@ class GoldReader:
 
 
 def document_of(example: Example) -> SourceDocument:
-    """Return the document of an Example by the user data of its gold Doc; a new document if there is none."""
+    """Return the source document in the user data of an Example's gold Doc; if there is none, a new document."""
     doc = example.reference
     return _document_under(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _UniqueKey())
 
@@ -118,10 +116,11 @@ def from_files(files: Iterable[Iterable[Example]]) -> Iterator[Example]:
 
 
 class _UniqueKey:
-    """The key of a document that no other document has."""
+    """A key that equals no other, for a document of unknown origin."""
 
 
 def _document_under(doc: Doc, key: str) -> SourceDocument | None:
+    """Return the source document under a key of the user data, or one made from a text or integer there; None without."""
     value = doc.user_data.get(key)
     if isinstance(value, SourceDocument) or value is None:
         return value
@@ -129,7 +128,7 @@ def _document_under(doc: Doc, key: str) -> SourceDocument | None:
 
 
 def _unit_of(doc: Doc) -> str:
-    """Return the resampling unit of a Doc without a document: "sentence" with one sentence start or no words, else "doc"."""
+    """Return what a Doc of unknown origin counts as: SENTENCE if it has a single sentence start or no words, else DOC."""
     if not doc.text.strip():
         return SENTENCE
     return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
@@ -142,14 +141,14 @@ def visible_files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def gold_files(folder: Path) -> list[Path]:
-    """Return the gold files in and below a folder, of one type: DocBins, else CoNLL-U, else those of another package."""
+    """Return the gold files of one type in and below a folder: DocBins, else CoNLL-U, else a type of another package."""
     return next(filter(None, (visible_files(folder, suffix) for suffix in gold_suffixes())), [])
 
 
 class TextWatch:
-    """Computes digests of the documents and sentences of examples that pass through `watch`.
+    """Records digests of the gold texts of examples that pass through `watch`: of whole Docs, and of their sentences.
 
-    annotation (Annotation): Gold Docs without it are left out.
+    annotation (Annotation): Gold Docs without this annotation are left out.
     """
 
     def __init__(self, annotation: Annotation):
@@ -161,7 +160,7 @@ class TextWatch:
         self._n_documents = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples unchanged, and record each."""
+        """Yield the examples unchanged, and record the digests of each."""
         for example in examples:
             doc = example.reference
             if has_gold(self.annotation, doc):
@@ -175,6 +174,7 @@ class TextWatch:
             yield example
 
     def units(self) -> TextUnits:
+        """Return the digests recorded so far, with number of words and document of each."""
         return TextUnits(
             np.array(self._digests, dtype=np.uint64),
             np.array(self._words, dtype=np.intp),
@@ -184,7 +184,7 @@ class TextWatch:
 
 
 class GoldSpanCounter:
-    """Counts the gold spans of the examples that pass through `watch`. n_gold (int): Their number so far."""
+    """Counts the gold spans of the examples that pass through `watch`. n_gold (int): Number of spans so far."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
@@ -197,7 +197,7 @@ class GoldSpanCounter:
 
 
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
-    """Return the digests of the documents and sentences of gold Docs with an annotation."""
+    """Return the digests of the gold Docs that have an annotation, and of their sentences."""
     watch = TextWatch(annotation)
     deque(watch.watch(examples), maxlen=0)
     return watch.units()

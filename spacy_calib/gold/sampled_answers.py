@@ -1,8 +1,8 @@
-"""Answers to a random sample of entities (`rank --order random`), with the scores that the sample had.
+"""Reads answers to a random sample of entities (`rank --order random`), with the scores that the entities had.
 
-The rules keep a promise true whatever was meant. An entity about which people disagree ("disputed") is wrong, unless an agreed
-annotation decides; so is one that was only skipped, or changed. Of several answers of one person the last counts ("doubled").
-Questions without an answer are left out: the queue is in random order ("unanswered"). Files that are cut off are refused.
+In doubt an entity counts as wrong, so that promised precisions hold: if people disagree about it ("disputed") and no agreed
+annotation decides, or if it was only skipped, or changed. Of several answers of one person the last counts ("doubled").
+Questions without an answer are left out ("unanswered"), as the queue is in random order. Files that are cut off are refused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..types import Floats, Pairs
 from .answer_files import read_each, read_values
 from .tool_exports import as_list, proposed_spans, queue_meta
 
-# What `rank` writes with each question: identity of the calibration; number of documents and share of all entities that it was
-# drawn from; label, score and document of the entity, and the cut-off that it reaches, None if all entities were drawn from.
+# Form of what `rank` writes with each question: identity of the calibration; number of documents and share of all entities that
+# the sample was drawn from; label, score and document of the entity, and the cut-off above which it was drawn, or None.
 _SHARE = number(0.0, 1.0)
 _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
 _KEY = ("doc", "sentence", "asked", "focus")
@@ -31,8 +31,11 @@ _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(
 
 
 class SampledAnswers(NamedTuple):
-    """calib (str): Identity of the calibration. pairs (JudgedPairs): Of entities. cutoffs (Floats): Minimum score to be drawn,
-    0 without one. drawn_from (int): Documents. accepted (float): Share of entities drawn from. counts: Of each rule.
+    """The answers to a random sample of n entities.
+
+    calib (str): Identity of the calibration that gave the scores. pairs (JudgedPairs): Score of each entity and whether it is
+    right. cutoffs (Floats): Score above which each was drawn, 0 without one, (n,). drawn_from (int), accepted (float): Number
+    of documents, and share of their entities, that were drawn from. counts (Mapping): "disputed", "skipped" ... -> number.
     """
 
     calib: str
@@ -44,12 +47,13 @@ class SampledAnswers(NamedTuple):
 
 
 def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence[str]]) -> SampledAnswers | None:
-    """Read the answers to a sample of entities; None if the files have none.
+    """Read the answers to a random sample of entities; None if the files have none.
 
-    path (Path): Of all files, for messages. labels (Mapping): Identity of a calibration -> its span labels. RAISES C533:
-    another calibration. C792: other answers, too. C692 to C696, C790: as `read_each`.
+    path (Path): What contains the files, for messages. labels (Mapping): Identity of a calibration -> its span labels.
+    RAISES C533: the scores are of another calibration. C792: the files have other answers, too. C692 to C696, C790: unreadable.
     """
     questions: dict[Any, dict[str, Any]] = {}
+    # Question -> person -> (whether the annotation is agreed, whether the entity is right or None).
     votes: defaultdict[Any, dict[Any, tuple[bool, bool | None]]] = defaultdict(dict)
     n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
     known_labels = [label for names in labels.values() for label in names]
@@ -61,10 +65,10 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
         keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}
         questions |= {keys[where]: _read_question(meta["sample"], file) for where, meta in metas.items()}
         for answer in (answer for answer in answers if answer.where in metas):
-            of_question, right = votes[keys[answer.where]], answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
+            right_by_person, right = votes[keys[answer.where]], answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
             person = answer.person or ("", right)  # without names, equal answers are one
-            counts["doubled"] += person in of_question
-            of_question[person] = (answer.agreed, right)
+            counts["doubled"] += person in right_by_person
+            right_by_person[person] = (answer.agreed, right)
         answered = {answer.where for answer in answers}
         for where, value in values:
             if where in metas and where not in answered and _was_skipped(value):
@@ -94,14 +98,14 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
 
 
 def _meta_of(value: Any) -> dict[str, Any]:
-    """Return what a queue of ours wrote beside a text, wherever the tool puts it; {} if there is nothing."""
+    """Return the metadata that a queue of this package wrote with a text, wherever the tool puts them; {} without any."""
     values = value if isinstance(value, dict) else {}
     data = values["data"] if isinstance(values.get("data"), dict) else {}
     return next(filter(None, map(queue_meta, (values.get("meta"), values.get("metadata"), data.get("meta"), values))), {})
 
 
 def _read_question(sample: Any, file: Path) -> dict[str, Any]:
-    """Return the fields of _QUESTION; Argilla stores them as text. RAISES C692: they are not in this form."""
+    """Return what `rank` wrote with a question (a dict, in Argilla as text), checked. RAISES C692: not the form _QUESTION."""
     try:
         return _QUESTION(json.loads(sample) if isinstance(sample, str) else sample, "sample")
     except (InvalidState, ValueError) as error:
@@ -109,7 +113,7 @@ def _read_question(sample: Any, file: Path) -> dict[str, Any]:
 
 
 def _was_skipped(value: Mapping[str, Any]) -> bool:
-    """Return whether a person skipped a question: in Prodigy, Label Studio or Argilla."""
+    """Return whether a person skipped the question in a record of Prodigy, Label Studio or Argilla."""
     parts = [*as_list(value.get("annotations")), *(part for of in (value.get("responses") or {}).values() for part in of or ())]
     marks = [part.get("was_cancelled") or part.get("status") == "discarded" for part in parts if isinstance(part, dict)]
     return value.get("answer") == "ignore" or any(marks)

@@ -1,6 +1,6 @@
-"""Build scored corpora for evaluation: scores of a calib pipe and gold from Docs, in a few dozen bytes per token.
+"""Builds scored corpora for evaluation: scores of a calib pipe and gold from Docs, in a few dozen bytes per token.
 
-For document labels each row is a document, not a token, and its text is stored as the word.
+If documents have labels instead of tokens, each row of a corpus is a document, and its text is stored as the word.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .reading import document_of
 
 
 class _LabelNumbers:
-    """Numbers of labels, in order of occurrence."""
+    """Numbers labels in the order of their first occurrence; a label is looked up by its name or its hash."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.numbers: dict[str, int] = {}
@@ -37,12 +37,14 @@ class _LabelNumbers:
             self.number(label)
 
     def number(self, name: str) -> int:
-        result = self.numbers.setdefault(name, len(self.numbers))
+        """Return the number of a label, the next free one if it is new."""
+        number = self.numbers.setdefault(name, len(self.numbers))
         if name:  # the hash of "" is 0, which means no label
-            self._number_by_hash[get_string_id(name)] = result
-        return result
+            self._number_by_hash[get_string_id(name)] = number
+        return number
 
     def numbers_of(self, names: NDArray[Any]) -> Ints:
+        """Return the number of each label; several new ones are numbered in alphabetical order."""
         for name in sorted({*names.tolist()} - self.numbers.keys()):
             self.number(name)
         return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
@@ -53,8 +55,8 @@ class _LabelNumbers:
         doc, in_doc (Hashes): A Doc and the label hash of each of its units, from which new hashes get their names.
         """
         for key in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
-            name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
-            self._number_by_hash[key] = self.number(name)
+            first_unit = int(np.flatnonzero(in_doc == np.uint64(key))[0])
+            self._number_by_hash[key] = self.number(annotation.label_at(doc, first_unit))
         return np.array([self._number_by_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
 
 
@@ -75,9 +77,9 @@ _MAX_BUFFERED = 500
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
-    """Collect the scores of a calib pipe on predicted Docs, and compare its labels with the gold.
+    """Collect the scores that a calib pipe wrote on the predicted Docs of examples, and compare the labels with the gold.
 
-    attr (str): The pipe's attribute. labels (Sequence[str]): The labels of the source.
+    attr (str): Prefix of the pipe's attributes. labels (Sequence[str]): Labels of its source, by column.
     """
     collector = Collector(attr, annotation, labels)
     collector.add(examples)
@@ -85,7 +87,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
 
 
 class Collector:
-    """Collects the scores of a calib pipe from batches of Docs. attr (str): Its attribute. labels: The labels of the source."""
+    """Collects the scores of a calib pipe from batches of Docs. attr (str): The pipe's prefix. labels: Labels of its source."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
@@ -105,7 +107,7 @@ class Collector:
         return len(self._origins)
 
     def add(self, examples: Iterable[Example]) -> None:
-        """Append the tokens, scores and spans of these Examples as columns of numbers."""
+        """Append the tokens, scores and spans of Examples, with their gold, to the columns of the corpus."""
         attr, annotation, names = self._attr, self._annotation, self._names
         for example in examples:
             number = self.n_docs
@@ -125,7 +127,7 @@ class Collector:
             self._origins.append(example.reference.user_data.get(ORIGIN, {}))
 
     def take(self) -> ScoredCorpus:
-        """Return the corpus of the Docs since the last call."""
+        """Return the corpus of the Docs that were added since the last call."""
         corpus = ScoredCorpus(
             names=tuple(self._names.numbers),
             n_docs=self.n_docs,
@@ -142,7 +144,7 @@ class Collector:
 
 
 class _ColumnBuffer:
-    """Columns to which Docs are appended. dtypes (dict): Name of each column -> type."""
+    """Columns of arrays to which the arrays of one Doc after another are appended. dtypes (dict): Column name -> type."""
 
     def __init__(self, dtypes: dict[str, Any]):
         self._dtypes = dtypes
@@ -176,7 +178,7 @@ def _tokens_of(
     scores: _Columns,
     names: _LabelNumbers,
 ) -> _Columns:
-    """Return the columns of tokens of one Example: words, predicted and gold labels, scores, and whether they are right."""
+    """Return the columns with a value for each token of one Example. number (int): Of the Doc. scores: From `_scores_of`."""
     doc, reference = example.predicted, example.reference
     hashes = annotation.hashes(doc)
     labels = names.numbers_of_hashes(hashes, annotation, doc, hashes)
@@ -184,6 +186,7 @@ def _tokens_of(
     rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
     right = _hits(example, annotation, gold, rows, hashes)
     right[hashes == 0] = UNKNOWN
+    known_gold, gold_hashes = np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold_hashes(reference)
     return {
         "docs": np.full(len(rows), number),
         "words": np.array([*texts_of(annotation, doc), None], dtype=object)[:-1],
@@ -192,9 +195,7 @@ def _tokens_of(
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
-        "gold": names.numbers_of_hashes(
-            np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
-        ),
+        "gold": names.numbers_of_hashes(known_gold, annotation.gold, reference, gold_hashes),
         "right": right,
     }
 
@@ -202,7 +203,10 @@ def _tokens_of(
 def _scores_of(
     view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _LabelNumbers, n_labels: int
 ) -> _Columns:
-    """Return the entries of a Doc. n_labels (int): Number of the source's labels, whose numbers are their columns."""
+    """Return the columns with a value for each entry (a token and a scored label) of one Example.
+
+    n_labels (int): Number of the source's labels, whose numbers in `names` are their columns.
+    """
     hits = _hits(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
     tags = names.numbers_of(view.tags)
     return {
@@ -216,7 +220,7 @@ def _scores_of(
 
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
-    """Return 1 for a right label, 0 for a wrong one, UNKNOWN without gold. gold (Hashes): Gold label of each unit."""
+    """Return whether labels (`hashes` of the units `rows`) are right: 1 or 0, UNKNOWN without gold. gold: Of each unit."""
     if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
     else:
@@ -227,14 +231,14 @@ def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, ha
 def _predicted_label_scores(
     doc: Doc, view: DocCalib | None, attr: str, kind: Kind, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
-    """Return the raw and calibrated score of each unit's label, NaN for none."""
+    """Return (raw, calibrated) score of each unit's predicted label, NaN for none. labels (Ints): Number of that label."""
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated
     entries = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
     raw[scores["rows"][entries]] = scores["tag_raw"][entries]
     calibrated[scores["rows"][entries]] = scores["tag_calibrated"][entries]
-    below_threshold = view.scored & np.isnan(raw) & (labels >= 0)
+    below_threshold = view.scored & np.isnan(raw) & (labels >= 0)  # these labels have no entry
     for i in np.flatnonzero(below_threshold).tolist():
         values = doc_values(doc, attr) if kind.of_documents else token_values(doc[i], attr)
         if values is not None:
@@ -243,7 +247,7 @@ def _predicted_label_scores(
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """Return whether each token starts a sentence, by the Doc, or a gold Doc of the same tokens if only that has sentences."""
+    """Return whether each token starts a sentence: by the Doc or, if it has no sentences, by a gold Doc of the same tokens."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference

@@ -1,7 +1,7 @@
-"""Records that annotation tools export -> answers of people: labels that are right, labels that are wrong, and complete texts.
+"""Reads records that annotation tools export as answers of people: labels that are right, labels that are wrong, whole texts.
 
-Sources: Prodigy, "Annotation interfaces"; Label Studio: module `label_studio`; doccano, exports of sequence labeling and text
-classification, old and new; Argilla, exports of version 1 (`to_dict`) and 2 (`records.to_list`).
+Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla,
+exports of version 1 (`to_dict`) and 2 (`records.to_list`). Label Studio is in the module `label_studio`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 from ..errors import calib_error
 from .places import locate_words
 
-# Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
+# Views of Prodigy in which only the shown spans or label are accepted or rejected: other labels stay unknown.
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all its labels.
 _WHOLE_UNITS = ("sentence", "document")
-# What tells that a queue of ours wrote what stands beside a text. Anybody's own keys may be called as ours.
+# The mark of metadata that a queue of this package wrote with a text; users may have keys of the same names.
 QUEUE_MARK = {"queue": "spacy-calib"}
 # How units were sampled for a queue: the doubtful ones first, or with equal probability.
 BY_DOUBT, AT_RANDOM = "doubt", "random"
 
 
 class TextSpan(NamedTuple):
-    """A labelled span of a text, by character offsets."""
+    """A labelled span of a text. start, end (int): Character offsets."""
 
     start: int
     end: int
@@ -39,10 +39,10 @@ class TextAnswers:
 
     spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if
     unknown. whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this
-    package wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator,
-    "" if unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that
-    are not labels. uncertain (frozenset): Spans whose offsets the tool may have counted in another way than by characters: it
-    exports neither their words nor how it counts.
+    package wrote, such as how the text was sampled. where (str): Line or record in the file. person (str): The annotator, ""
+    if unknown. agreed (bool): Whether this is agreed or ground-truth annotation. skipped (Counter): Kind -> number of parts of
+    the record that are not labels. uncertain (frozenset): Spans that were exported without their words, so that their offsets
+    may have been counted in another way than by characters.
     """
 
     text: str
@@ -58,26 +58,23 @@ class TextAnswers:
 
     @property
     def has_all_spans(self) -> bool:
-        """Whether spans that it does not contain are wrong, as the person was asked for all spans of the text."""
+        """Whether all spans that are not in this answer are wrong, as the person was asked for all spans of the text."""
         return self.whole and bool(self.spans or not self.cats)
 
     def contradicts(self, later: TextAnswers) -> bool:
-        """Return whether two answers about a text cannot both be right."""
-        if any(
-            getattr(self, kind)[name] != right
-            for kind in ("spans", "cats")
-            for name, right in getattr(later, kind).items()
-            if name in getattr(self, kind)
-        ):
+        """Return whether this answer and a later one about the same text cannot both be right."""
+        spans, cats = self.spans.keys() & later.spans.keys(), self.cats.keys() & later.cats.keys()
+        if any(self.spans[span] != later.spans[span] for span in spans) or any(self.cats[c] != later.cats[c] for c in cats):
             return True
+        # An answer with all spans contradicts another one with a further span.
         pairs = ((a, b) for a, b in ((self, later), (later, self)) if a.has_all_spans)
         return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
 
     def add(self, later: TextAnswers) -> TextAnswers:
         """Return this answer (which may change) merged with a later one about the same text, which takes precedence.
 
-        A later answer that lists all spans of the text replaces this one. Otherwise they are merged, and a text that either
-        says was chosen because its label was doubtful stays marked so.
+        A later answer that lists all spans of the text replaces this one. Otherwise a text that was sampled by doubt according
+        to one of the answers stays marked so.
         """
         if later.has_all_spans:
             return later
@@ -88,15 +85,15 @@ class TextAnswers:
 
 
 def queue_meta(meta: Any) -> dict[str, Any]:
-    """Return the metadata of a text as a dict if a queue of this package wrote them, else {}."""
+    """Return the metadata of a text as a dict if a queue of this package wrote it, else {}."""
     return dict(meta) if isinstance(meta, Mapping) and QUEUE_MARK.items() <= meta.items() else {}
 
 
 def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """Return an answer in which `marks` are right, and other spans that our queue proposed are wrong.
+    """Return an answer in which `marks` are right, and other spans that a queue of this package proposed are wrong.
 
-    meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong; they are unknown if the queue asked
-    about a single span.
+    meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong, unless the queue asked about a single
+    span: then they are unknown.
     """
     spans: dict[TextSpan, bool | None] = {**dict.fromkeys(proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
@@ -108,7 +105,7 @@ def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -
 
 
 def proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
-    """Return the spans that our queue proposed for a text, "start end label" in its metadata."""
+    """Return the spans that a queue of this package proposed for a text, each "start end label" under "asked" in `meta`."""
     proposals = meta.get("asked")
     words = meta.get("focus") if isinstance(proposals, str) else None  # for several spans the focus is any word of the text
     parts = [span.split(" ", 2) for span in as_list(proposals)]
@@ -116,16 +113,17 @@ def proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list of the values of a field: a list, a single value, or none."""
+    """Return the values of a field as a list: those of a list or tuple, a single value, or none for None."""
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
+    """Return exported spans (dicts) with offsets in characters. start, end (str): Keys of the offsets."""
     return [TextSpan(*locate_words(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
 
 
 def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[TextSpan]:
-    """Return the marks of exported spans that have no words."""
+    """Return the marks whose exported spans have no words. spans (Sequence): The exported span of each mark."""
     pairs = zip(marks, spans, strict=True)
     return frozenset(mark for mark, span in pairs if not isinstance(span, dict) or not isinstance(span.get("text"), str))
 
@@ -134,17 +132,17 @@ def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[
 
 
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
-    """Read a record of Prodigy; None if nobody answered."""
+    """Read a record of Prodigy with its annotator; None if nobody answered."""
     answer = _prodigy_answer(record)
     ids = (record.get(key) for key in ("_annotator_id", "_session_id"))
     # Without an id of the session, Prodigy has a single user.
-    nobody = "Prodigy" if record.get("_input_hash") is not None else ""
-    person = next((str(value) for value in ids if value is not None), nobody)
+    single_user = "Prodigy" if record.get("_input_hash") is not None else ""
+    person = next((str(value) for value in ids if value is not None), single_user)
     return answer and replace(answer, person=person, agreed="versions" in record)
 
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
-    """Return the answers of a Prodigy record: accepted or rejected as a whole, by options, or span by span."""
+    """Return the answers in a Prodigy record, which is accepted or rejected as a whole, by options, or span by span."""
     text, answer, meta = record["text"], record["answer"], queue_meta(record.get("meta"))
     if answer == "ignore":
         return None
@@ -158,38 +156,29 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     if not record.get("spans") and isinstance(record.get("label"), str):
         return TextAnswers(text, cats={record["label"]: right}, meta=meta)
     marks = _marks(text, _with_words(record))
-    if not right:
+    if not right:  # of several spans any may be the wrong one
         wrong = proposed_spans(text, meta) or marks
-        return (
-            TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
-        )  # several spans: any of them may be wrong
+        return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
-    # a span may have an answer of its own
-    verdicts = {"reject": False, "ignore": None}
-    single = {
-        mark: verdicts[span["answer"]]
-        for mark, span in zip(marks, record.get("spans") or (), strict=True)
-        if span.get("answer") in verdicts
-    }
+    # A span may have an answer of its own.
+    verdicts, pairs = {"reject": False, "ignore": None}, zip(marks, record.get("spans") or (), strict=True)
+    single = {mark: verdicts[span["answer"]] for mark, span in pairs if span.get("answer") in verdicts}
     return replace(answers, spans={**answers.spans, **single})
 
 
 def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the spans of a record, with the text of their tokens if the record has tokens that fit."""
+    """Return the spans of a Prodigy record; spans without "text" get that of their tokens, None if no tokens fit."""
     tokens, spans = record.get("tokens") or (), record.get("spans") or ()
     starts, ends = ({token[side]: i for i, token in enumerate(tokens)} for side in ("start", "end"))
-    pieces = [
-        [token["text"], " " * (following["start"] > token["end"])]
-        for token, following in zip(tokens, [*tokens[1:], *tokens[-1:]], strict=True)
-    ]
-    words = [
-        "".join(chain(*pieces[starts[span["start"]] : ends[span["end"]] + 1]))
-        if span["start"] in starts and span["end"] in ends
-        else None
-        for span in spans
-    ]
-    return [{"text": word, **span} for word, span in zip(words, spans, strict=True)]
+    next_tokens = [*tokens[1:], *tokens[-1:]]
+    pieces = [[token["text"], " " * (after["start"] > token["end"])] for token, after in zip(tokens, next_tokens, strict=True)]
+
+    def text_of(span: dict[str, Any]) -> str | None:
+        fits = span["start"] in starts and span["end"] in ends
+        return "".join(chain(*pieces[starts[span["start"]] : ends[span["end"]] + 1])) if fits else None
+
+    return [{"text": text_of(span), **span} for span in spans]
 
 
 def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
@@ -205,10 +194,8 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
     """Read a record of doccano. RAISES ValueError: its labels are numbers."""
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
-    text, labels = (
-        record["text"],
-        as_list(next(record[key] for key in ("entities", "label", "labels", "annotations") if key in record)),
-    )
+    text, keys = record["text"], ("entities", "label", "labels", "annotations")
+    labels = as_list(next(record[key] for key in keys if key in record))  # categories, or spans with a label
     for label in (part.get("label") if isinstance(part, dict) else part[-1] for part in labels if not isinstance(part, str)):
         if isinstance(label, int):
             raise ValueError(f"the label {label} is a number and has no name: export JSONL, which has names")
@@ -230,7 +217,7 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
     """Yield the answers of each person in a record of Argilla."""
     meta = queue_meta(record.get("metadata"))
     if "responses" not in record:
-        values = [] if record.get("status") == "Discarded" else [record["annotation"]]
+        values = [] if record.get("status") == "Discarded" else [record["annotation"]]  # an export of version 1
         answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]
         yield from (replace(answer, person=str(record.get("annotation_agent") or "")) for answer in answers)
         return
@@ -242,9 +229,8 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
     text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
     for person, values_by_question in values_by_person.items():
         answers = [_argilla_value(text, value, meta) for question, value in values_by_question if question in record[QUESTIONS]]
-        spans, cats = (
-            {name: right for answer in answers for name, right in getattr(answer, kind).items()} for kind in ("spans", "cats")
-        )
+        spans = {span: right for answer in answers for span, right in answer.spans.items()}
+        cats = {name: has for answer in answers for name, has in answer.cats.items()}
         uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
         skipped = Counter(f"answers to '{question}'" for question, _ in values_by_question if question not in record[QUESTIONS])
         base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))
@@ -252,6 +238,7 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
+    """Return the answer in a response of Argilla: categories (strings), or spans (dicts, or lists of label, start and end)."""
     values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
@@ -265,12 +252,16 @@ QUESTIONS = "calib_questions"
 
 
 def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
-    """Add to records of Argilla which questions ask for labels: those with spans or lists, and those of `choose_questions`."""
+    """Add to records of Argilla, under QUESTIONS, which questions ask for labels.
+
+    These are the questions with lists of labels or spans as answers and, if there are none or the pipeline's labels are known,
+    those that `choose_questions` chooses. RAISES C786: several fields could be the text.
+    """
     all_responses = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
     for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
-    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its single answers
     list_questions: set[str] = set()
     for question, responses in (item for questions in all_responses for item in questions.items()):
         for value in (response["value"] for response in responses or ()):

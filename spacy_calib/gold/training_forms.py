@@ -1,4 +1,4 @@
-"""Common formats of training data -> answers about whole texts.
+"""Reads common formats of training data as answers about whole texts.
 
 - spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities":
   ...}`; a list of such lists, the lines of a file, or the "annotations" of NER Annotator.
@@ -25,23 +25,22 @@ _RELATIONS = ("relations", "links", "heads", "deps")
 
 
 def read_training(record: dict[str, Any]) -> TextAnswers:
-    """Read a record of spaCy's training data."""
+    """Read a record of spaCy's training data: a text with "entities" and "cats". Numbers of relations count as skipped."""
     spans = as_list(record.get("entities"))
-    marks = [
-        TextSpan(span["start"], span["end"], span["label"]) if isinstance(span, dict) else TextSpan(*span[:3]) for span in spans
-    ]
+    bounds = [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else span[:3] for span in spans]
+    marks = [TextSpan(*bound) for bound in bounds]
     cats = record.get("cats") or {}
-    values: dict[str, bool | None] = (
-        {str(name): bool(value > 0.5) for name, value in cats.items()} if isinstance(cats, dict) else {}
-    )
-    values |= {} if isinstance(cats, dict) else dict.fromkeys(as_list(cats), True)
+    if isinstance(cats, dict):
+        values: dict[str, bool | None] = {str(name): bool(value > 0.5) for name, value in cats.items()}
+    else:
+        values = dict.fromkeys(as_list(cats), True)
     relations = {key: record[key] for key in _RELATIONS if isinstance(record.get(key), (list, dict)) and record[key]}
     skipped = Counter({key: len(value) for key, value in relations.items()})
     return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=skipped)
 
 
 def is_doc_json(value: Any) -> bool:
-    """Return whether a value is a Doc as `Doc.to_json` gives it, whose tokens have offsets and no text."""
+    """Return whether a JSON value is a Doc from `Doc.to_json`, whose tokens have offsets but no text."""
     tokens = value.get("tokens") if isinstance(value, dict) and isinstance(value.get("text"), str) else None
     return isinstance(tokens, list) and all(
         isinstance(token, dict) and {"start", "end"} == token.keys() & {"start", "end", "text"} for token in tokens
@@ -49,7 +48,7 @@ def is_doc_json(value: Any) -> bool:
 
 
 def doc_from_json(nlp: Language, file: Path, where: str, value: dict[str, Any]) -> Doc:
-    """Return the Doc that `Doc.to_json` described. RAISES C692: spaCy cannot read it."""
+    """Return the Doc of a value from `Doc.to_json`. where (str): Its place in the file. RAISES C692: spaCy cannot read it."""
     try:
         return Doc(nlp.vocab).from_json(value)
     except Exception as error:
@@ -57,12 +56,15 @@ def doc_from_json(nlp: Language, file: Path, where: str, value: dict[str, Any]) 
 
 
 def read_tokens(record: dict[str, Any]) -> TextAnswers:
-    """Read tokens with tags, perhaps with prefixes (B-, I-, E-, L-, S-, U-). RAISES ValueError: no tags, or too few or many."""
+    """Read tokens with tags as spans of a text with a space between tokens; tags may have a prefix B-, I-, E-, L-, S- or U-.
+
+    RAISES ValueError: the tags are numbers, or there is not one for each token.
+    """
     tokens, tags = record["tokens"], record[next(key for key in ("ner_tags", "tags", "labels") if key in record)]
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("its tags are numbers, whose names are not in the file, or no names: write the names in their stead")
     marks: list[TextSpan] = []
-    start, continues = 0, False
+    start, continues = 0, False  # of the present token: its offset, and whether it may continue the last span
     for token, tag in zip(tokens, tags, strict=True):
         prefix, _, label = tag.partition("-") if tag[1:2] == "-" else ("I", "", "" if tag in ("O", "_", "") else tag)
         if continues and label == marks[-1].label and prefix in "IEL":

@@ -1,4 +1,4 @@
-"""Adapts a fitted pipe to a few labelled documents of another domain, or replaces its calibration by a better one."""
+"""Adapts a fitted calib pipe to a few labelled documents of another domain, and compares a new fit with the former pipe."""
 
 from __future__ import annotations
 
@@ -43,12 +43,14 @@ from .state import PipeState
 def adapt_calibrator(
     pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from labelled documents of another domain.
+    """Learn an adaptation of a fitted calib pipe from labelled documents (`examples`) of another domain.
 
-    The pipe is not changed; the pipeline's meta gets the errors of the adapted scores.
+    The pipe is not changed; the pipeline's meta gets the calibration errors of the adapted scores.
 
-    RETURNS (tuple): The new state; token pairs with out-of-fold scores, None for a single document; spans with theirs, or None.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
+    RETURNS (tuple): The new state of the pipe; the token pairs with out-of-fold adapted scores, None for a single document; the
+        adapted span steps with such scores of the spans, None if the pipe calibrates no spans.
+    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component cannot be read. C030 to C032, C003,
+        C164: the gold is missing or of another kind.
     """
     if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
@@ -56,26 +58,27 @@ def adapt_calibrator(
 
 
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from inputs that were read. Cut-offs are kept, as an adapted score is still a probability.
+    """Learn an adaptation from the data that `read_fit_inputs` read. Cut-offs stay, as adapted scores are still probabilities.
 
-    RETURNS (tuple): (new state, token pairs, spans), both with out-of-fold scores, or None.
+    RETURNS (tuple): (new state, token pairs, adapted span steps); the last two have out-of-fold scores, and either may be None.
     """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
-    share = None if state_before.seen_texts is None else state_before.seen_texts.overlap_with(inputs.texts)
+    texts_before = state_before.seen_texts
+    overlap = None if texts_before is None else texts_before.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
-        "seen": None if share is None else share.to_dict(),
+        "seen": None if overlap is None else overlap.to_dict(),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }
     info = replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation])
-    record, texts_before = None, state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
+    record = None
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(
@@ -89,13 +92,13 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
     warn_of_adaptation(pipe, adaptation)
     if inputs.source.component is not None and record is not None and judged_pairs is not None:
         set_performance(pipe.lookup.nlp, pipe.attr, figures(inputs, judged_pairs, groups, spans, state_before.spans.groups))
-    elif inputs.source.component is not None:
+    elif inputs.source.component is not None:  # there are no out-of-fold scores, and the former errors no longer hold
         drop_performance(pipe.lookup.nlp, pipe.attr)
     return state, judged_pairs, spans
 
 
 def warn_of_adaptation(pipe: Calibrator, adaptation: dict[str, Any]) -> None:
-    """Warn if an adaptation is unreliable. adaptation (dict): Its summary, as `info` prints it."""
+    """Warn if an adaptation is unreliable: one document only, texts of the fit, or other weights. adaptation: Its summary."""
     if adaptation["docs"] < 2:
         pipe.warn("CW13")
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
@@ -107,10 +110,12 @@ def warn_of_adaptation(pipe: Calibrator, adaptation: dict[str, Any]) -> None:
 def adapt_tokens(
     inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups, prior: Prior = OF_TOKENS
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
-    """Fit the adaptation of tokens. groups (Groups): Groups of the tags. prior (Prior): Prior of the adaptation.
+    """Fit an adaptation step to the calibrated scores (before normalization) of the token pairs with gold.
 
-    RETURNS (tuple): The calibration with the new step; the fit of the step; the pairs with gold and out-of-fold
-    scores, None for a single document; the pairs without gold and adapted scores; the context's view of tokens, for spans.
+    groups (Groups): Groups of the tags. prior (Prior): Prior distribution of the adaptation.
+    RETURNS (tuple): The calibration with the adaptation added; the fitted adaptation; the pairs with gold and their out-of-fold
+        adapted scores, None for a single document; the pairs without gold and their adapted scores; the context's view of the
+        tokens, for `adapt_spans`.
     """
     data, threshold = inputs.data, inputs.settings.threshold
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
@@ -118,7 +123,7 @@ def adapt_tokens(
     predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))
     index = np.flatnonzero(all_pairs.scores >= threshold)
     pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
-    has_gold = order[index] < len(data.pairs)
+    has_gold = order[index] < len(data.pairs)  # `order` counts the pairs with gold first
     with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)
     entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
@@ -130,19 +135,18 @@ def adapt_tokens(
     if held_out is not None:
         scores = apply_steps(last_steps, predictions.take(with_gold).replace_unchecked(scores=held_out)).scores
         judged_pairs = JudgedPairs(pairs.take(with_gold), scores, documents[with_gold], inputs.unit)
-    return (
-        calibration,
-        fit,
-        judged_pairs,
-        JudgedPairs(pairs.take(without_gold), new_scores, documents[without_gold]),
-        predictions.view,
-    )
+    unlabelled_pairs = JudgedPairs(pairs.take(without_gold), new_scores, documents[without_gold])
+    return calibration, fit, judged_pairs, unlabelled_pairs, predictions.view
 
 
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit an adaptation to gold spans; (None, None) if spans are not calibrated. view (Any): The context's view of tokens."""
+    """Fit an adaptation step to the calibrated scores of the spans with known gold. view (Any): The context's view of tokens.
+
+    RETURNS (tuple): The adapted steps with out-of-fold scores of the spans on the Docs, or their scores before the adaptation
+        if there is a single document; the fitted adaptation. (None, None) if the pipe does not calibrate spans.
+    """
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
@@ -161,11 +165,11 @@ def adapt_spans(
 
 @dataclass(frozen=True, eq=False)
 class FitComparison:
-    """A new fit compared with the calibration that was there.
+    """The result of comparing a new fit with the former pipe, as it was and adapted to the same gold.
 
-    winner (str): PRESENT, ADAPTED or FIT. replacement (Replacement | None): The losses; None if they cannot be compared.
-    why (str): Why they cannot be compared, or "". performance (Mapping | None): Figures of the pipeline's meta with the former
-        pipe, adapted; None if they cannot be compared.
+    winner (str): What to keep: PRESENT (the former pipe), ADAPTED (that pipe, adapted) or FIT. why (str): Why they cannot be
+        compared, or "". replacement (Replacement | None): The cross-validated losses; None if they cannot be compared.
+    performance (Mapping | None): Calibration errors of the adapted pipe, for the pipeline's meta; None without a comparison.
     """
 
     winner: str
@@ -176,9 +180,10 @@ class FitComparison:
 
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
-    """Out-of-fold scores of n entities, or of labels of tokens or documents, with hits and documents.
+    """Out-of-fold scores of n units: entities, or (token, label) or (document, label) pairs.
 
-    keys (Ints): Identity of each, shape (n, 2): start and end, or row and column of the label.
+    keys (Ints): Key of each unit, shape (n, 2): start and end of the entity, or row and label column.
+    scores (Floats), hits (NDArray[bool]), documents (Ints): Score, whether the label is right, and document of each unit, (n,).
     """
 
     keys: Ints
@@ -188,7 +193,7 @@ class ScoredUnits:
 
     @classmethod
     def from_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
-        """Take the spans on the Docs."""
+        """Take the spans on the Docs whose gold is known; None without spans."""
         if fit is None:
             return None
         spans, data = fit.data.known_spans, fit.data
@@ -196,9 +201,9 @@ class ScoredUnits:
 
     @classmethod
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
-        """Take the top labels, or all if a unit may have several (`overlapping`).
+        """Take the highest-scored label of each token or document, or all its labels if it may have several (`overlapping`).
 
-        columns (Ints): New column of each label, shape (n_labels,).
+        columns (Ints): Column of each label in the keys, shape (n_labels,). RETURNS: None without pairs.
         """
         if judged_pairs is None:
             return None
@@ -209,9 +214,10 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare a new fit with the pipe that it replaces, as it was and adapted; `present` is adapted here.
+    """Compare log losses of a new fit with those of the pipe that it would replace, as it was and adapted to the same gold.
 
-    examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
+    fit, present (Calibrator): The new and the former pipe; `present` is adapted by this call. examples (Sequence): The gold of
+        the fit under the label names of `present`, with Docs that the pipes before the source have processed.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
     present_texts = present.learned.seen_texts
@@ -222,6 +228,7 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     is_of_spans = fit.held_out_spans is not None and not annotation.kind.of_arcs
 
     def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
+        """Return the scores of the spans if these are compared, else of the pairs, with the label columns of the new fit."""
         if is_of_spans:
             return ScoredUnits.from_spans(spans)
         columns_by_label = {label: i for i, label in enumerate(fit.labels)}
@@ -232,10 +239,10 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     if units is None or len(np.unique(units.documents)) < 2:
         return FitComparison(PRESENT, why="all labels are in one document, so there are no held-out ones")
     try:
-        former, performance = _adapt_detached(present, examples)
+        scores_before, performance = _adapt_detached(present, examples)
     except CalibError as error:
         return FitComparison(FIT, why=f"it cannot read this gold ({error.message})")
-    rivals = {PRESENT: units_of(present, *former), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
+    rivals = {PRESENT: units_of(present, *scores_before), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
     unit = annotation.kind.span_words[0] if is_of_spans else fit.fit_info.kind.unit
@@ -248,16 +255,16 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 def _adapt_detached(
     pipe: Calibrator, examples: Sequence[Example]
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
-    """Adapt a pipe that is in no pipeline.
+    """Adapt a pipe that is in no pipeline, and put the pipeline's meta back as it was.
 
-    RETURNS (tuple): Labels and spans of the examples with their scores before; the figures that the adaptation wrote into the
-        pipeline's meta, which is restored.
-    RAISES As `Calibrator.adapt`.
+    RETURNS (tuple): (token pairs, spans) with the scores that the pipe gave before, None where it has none; the calibration
+        errors of the adapted scores, for the meta.
+    RAISES CalibError: the pipe cannot read this gold.
     """
     nlp, groups = pipe.lookup.nlp, pipe.groups
     assert groups is not None
     meta = deepcopy(nlp.meta)
-    with warnings.catch_warnings():  # these were given for the fit
+    with warnings.catch_warnings():  # the fit to the same gold has given these warnings
         warnings.filterwarnings("ignore", message=r"\[CW(04|13|14|65)\]")
         inputs = read_fit_inputs(pipe, examples, FitArguments(), in_runs=True)
         _, _, judged_pairs, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)

@@ -1,4 +1,4 @@
-"""The pipe `calib`: settings, learned state, and the pipeline that it reads; prediction; what it writes on Docs."""
+"""The pipeline component `calib`, which reads the scores of another component, calibrates them and writes them on Docs."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _Pipe = TypeVar("_Pipe", bound="Calibrator")
 def calibrated_spans(
     calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
 ) -> SpanScores:
-    """Calibrate the spans of a source.
+    """Calibrate the scores of the spans that a source read.
 
-    event (str): When a span counts as right. layer (str): Annotation of the tokens if spans are sentences, else "". view (Any):
-    The `Calibrated.view` of their tokens, for the context.
+    event (str): When a span counts as right, which the result records. layer (str): Annotation of the token labels that decide
+    whether a span is right, "" if its own label does. view (Any): The tokens as the context sees them; None without context.
     """
     raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
@@ -69,45 +69,49 @@ def flag_tokens(
     annotation: Annotation,
     threshold: float,
 ) -> Flags:
-    """Flag the tokens that reach a recall cut-off. calibrated (Calibrated): Entries above the threshold."""
+    """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each.
+
+    scores (Scores): Raw scores of all labels. calibrated (CalibratedEntries): Calibrated scores of labels above the threshold.
+    """
     types, marginals = EntityTypes.from_labels(labels, annotation.kind.has_prefixes), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
     by_key = cutoffs.flags(entries, types)
     is_flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
-    is_flagged[find_silent(scores, marginals.rows)] = False
+    silent_rows = find_silent(scores, marginals.rows)  # tokens without scores
+    is_flagged[silent_rows] = False
     rows = np.flatnonzero(is_flagged)
-    likelihood = _likelihoods(scores, entries, types, rows)
+    probabilities = _type_probabilities(scores, entries, types, rows)
     if cutoffs.per == "label":  # only types whose own cut-off is reached
-        likelihood[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
-    kinds = likelihood.argmax(axis=0)
-    certainty = entries.inside_probability[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
+        probabilities[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
+    top_types = probabilities.argmax(axis=0)
+    flag_scores = entries.inside_probability[rows] if cutoffs.per == "all" else probabilities[top_types, np.arange(len(rows))]
     values = is_flagged.astype(np.int8)
-    values[find_silent(scores, marginals.rows)] = -1
-    return Flags(values, rows, types.names, kinds, certainty)
+    values[silent_rows] = -1
+    return Flags(values, rows, types.names, top_types, flag_scores)
 
 
-def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
-    """Return P(type) at some tokens, shape (n_types, len(rows)): raw if below the threshold, else calibrated."""
-    likelihoods = np.zeros((len(types.names), len(rows)))
-    for column, kind in enumerate(types.of_label.tolist()):
-        if kind >= 0:
-            likelihoods[kind] += scores.scores_at(rows, np.full(len(rows), column))
-    for kind in range(len(types.names)):
-        likelihoods[kind] = np.where(entries.has_type(kind)[rows], entries.type_probability(kind)[rows], likelihoods[kind])
-    return likelihoods
+def _type_probabilities(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
+    """Return P(entity type) of the tokens `rows`, (n_types, len(rows)): calibrated if the type has an entry there, else raw."""
+    result = np.zeros((len(types.names), len(rows)))
+    for column, type_index in enumerate(types.of_label.tolist()):
+        if type_index >= 0:  # a type has up to four labels: B-, I-, L- and U-
+            result[type_index] += scores.scores_at(rows, np.full(len(rows), column))
+    for i in range(len(types.names)):
+        result[i] = np.where(entries.has_type(i)[rows], entries.type_probability(i)[rows], result[i])
+    return result
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[np.int8]:
-    """Return whether each predicted label reaches its cut-off: 1 or 0, -1 without a score. groups (Groups): Of the labels."""
+    """Return whether each unit's predicted label reaches its cut-off: 1 or 0, -1 without a score. groups: Of the labels."""
     calibrated, entries_below = batch.calibrated, batch.calibrated.below_threshold
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
-    is_predicted = hashes == batch.label_hashes[marginals.rows]
+    is_predicted = hashes == batch.label_hashes[marginals.rows]  # whether an entry is of the label on the Doc
     rows = marginals.rows[is_predicted]
     scores[rows], columns[rows] = calibrated.scores[is_predicted], marginals.tags[is_predicted]
-    if entries_below is not None:
+    if entries_below is not None:  # predicted labels with a score below the threshold
         rows = entries_below.marginals.rows
         scores[rows], columns[rows] = entries_below.scores, entries_below.marginals.tags
     is_accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
@@ -115,7 +119,7 @@ def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[n
 
 
 class WarnOnce:
-    """Warns by code, once for each set of values."""
+    """Gives the warnings of a pipe, each code with the same values only once."""
 
     def __init__(self, pipe: Any):
         self.pipe = pipe
@@ -128,7 +132,7 @@ class WarnOnce:
             warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=_level_of_user())
 
     def silence(self, code: str) -> None:
-        """Do not give a warning without values."""
+        """Suppress the warning with this code, which has no values."""
         self.warned_keys.add(f"{code}{{}}")
 
 
@@ -141,11 +145,11 @@ def _level_of_user() -> int:
 
 
 class Calibrator(Pipe, PipeSettings):
-    """Adds a calibrated probability to every token and tag above the threshold.
+    """The spaCy pipe `calib`: adds a calibrated probability to each token with each of its tags above the threshold.
 
-    settings: Settings of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
-    held_out (JudgedPairs | None): Out-of-fold scores of a fit or an adaptation in this process, else None; not saved.
-    held_out_spans (SpanFit | None): The same for spans. lookup (SourceLookup): Finds the component that the source reads.
+    settings: Fields of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
+    held_out (JudgedPairs | None): Token pairs with out-of-fold scores, after a fit or adaptation in this process; not saved.
+    held_out_spans (SpanFit | None): Spans with such scores. lookup (SourceLookup): Finds the component that the source reads.
     RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.
     """
 
@@ -164,7 +168,7 @@ class Calibrator(Pipe, PipeSettings):
 
     @property
     def name(self) -> str:
-        """Name of the pipe, set by `Language.add_pipe`. RAISES C113: no pipeline with this name can be saved."""
+        """Name of the pipe, set by `Language.add_pipe`. RAISES C113 (when set): a pipeline with such a pipe cannot be saved."""
         return self._name
 
     @name.setter
@@ -215,7 +219,7 @@ class Calibrator(Pipe, PipeSettings):
 
     @property
     def annotation(self) -> Annotation:
-        """Annotation of the labels: that of the fit, else of the component."""
+        """The layer of labels that the pipe calibrates: as at the fit, and before a fit as the component sets it now."""
         return get_annotation(self.fit_info.layer) if self.fitted else self.source.annotation(self.lookup.component())
 
     @property
@@ -288,7 +292,7 @@ class Calibrator(Pipe, PipeSettings):
         """Do nothing: the pipe is fitted after training, not by it."""
 
     def predict(self, docs: Sequence[Doc]) -> Batch | None:
-        """Read and calibrate the scores, without changing the Docs; None if none can be read.
+        """Read the component's scores of the Docs and calibrate them, without changing the Docs; None if no Doc can be read.
 
         RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: no probabilities.
         """
@@ -304,7 +308,7 @@ class Calibrator(Pipe, PipeSettings):
         return self._calibrate(readable, scores)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
-        """Return the Docs that the source can read; None if its component is missing."""
+        """Select the Docs that the source can read, and warn of the others; None without tokens, or without the component."""
         if not any(map(len, docs)):  # warnings are given once: not for texts without anything to score
             return None
         if self.learned.tokens.maps is None:
@@ -319,7 +323,7 @@ class Calibrator(Pipe, PipeSettings):
         return readable
 
     def _check_component(self, readable: ReadableDocs) -> None:
-        """Update the labels if the component learned some while it was read, and warn of new labels or weights."""
+        """Update `readable.source` if the component got labels while it was read, and warn of new labels or changed weights."""
         source = readable.source
         if source.source.labels(source.component) != source.labels:
             readable.source = source.with_current_labels()
@@ -328,7 +332,7 @@ class Calibrator(Pipe, PipeSettings):
             self.warn(change[0], **change[1])
 
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
-        """Give the top labels to Docs without labels."""
+        """Take the top label of each unit as the prediction on Docs without labels, and update `readable.hashes`."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
         marginals = (scores.inner if isinstance(scores, MappedScores) else scores).marginals_above(self.threshold)
@@ -336,7 +340,7 @@ class Calibrator(Pipe, PipeSettings):
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
     def _calibrate(self, readable: ReadableDocs, scores: Scores) -> Batch:
-        """Calibrate the scores of the Docs."""
+        """Apply the learned steps and the cut-offs to the scores of the readable Docs; return all that is written on them."""
         source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
         predicted = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
@@ -347,7 +351,7 @@ class Calibrator(Pipe, PipeSettings):
         batch = Batch(readable.indices, calibrated, source.annotation, source.labels, hashes, readable.top_labels)
         batch.token_scores = self.token_scores or not source.annotation.kind.of_entities
         if scores.spans is not None:
-            # A sentence is right if the labels of its tokens are.
+            # Sentences and links are right if the labels of their tokens are, other spans if their own label is.
             layer = source.annotation.name if source.annotation.kind.span_event else ""
             batch.spans = calibrated_spans(state.spans, source, scores.spans, self.span_event, layer, calibrated.view)
         if (cutoffs := state.tokens.recall_cutoffs) is not None:
@@ -357,7 +361,7 @@ class Calibrator(Pipe, PipeSettings):
         return batch
 
     def set_annotations(self, docs: Sequence[Doc], batch: Batch | None) -> None:
-        """Write the scores of each Doc that was read into its user data; remove older scores of this pipe from all Docs."""
+        """Remove older scores of this pipe from all Docs, and write those of `batch` on the Docs that were read."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
@@ -407,12 +411,13 @@ class Calibrator(Pipe, PipeSettings):
 
         examples (Iterable[Example]): `predicted` holds the input of the source (run the pipeline up to its component),
             `reference` the gold; `gold.reading.from_files` joins several files.
-        tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts the examples.
-        span_counts (Mapping | None): The same for span labels (entity types). counted_on (str): Source of both, for `info`.
+        tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts tags in the examples.
+        span_counts (Mapping | None): Span label (entity type) -> frequency. counted_on (str): Where both were counted.
         min_pairs (int): Minimum number of pairs. n_bins (int): Adaptive bins of the errors in the fit table.
         max_unknown (float): Maximum share of gold labels that the component does not know.
         progress (Progress): Reports the progress of the fit, once the examples are read.
-        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: gold. C003, C005, C006: pairs.
+        RAISES C021 to C024, C028, C033 to C035, C072: the component cannot be calibrated. C030 to C032, C071, C164: the gold is
+            missing or of another kind. C003, C005, C006: too few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
         from ..sources.heads import half_precision_components  # only a fit needs it
@@ -428,7 +433,8 @@ class Calibrator(Pipe, PipeSettings):
     def adapt(self, examples: Iterable[Example], *, n_bins: int = 10, max_unknown: float = 1.0) -> Calibrator:
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]), n_bins (int), max_unknown (float): As for `fit`.
+        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold. n_bins (int): Adaptive bins
+            of the errors in the meta. max_unknown (float): Maximum share of gold labels that the component does not know.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
         from .adapting import adapt_calibrator  # only an adaptation needs it
@@ -439,7 +445,7 @@ class Calibrator(Pipe, PipeSettings):
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Return SMCE, GMCE and the registered metrics, raw and calibrated, for `nlp.evaluate`; {} without a scorer."""
+        """Return SMCE, GMCE, ECE and the registered metrics, raw and calibrated, for `nlp.evaluate`; {} without a scorer."""
         if self.scorer is None:
             return {}
         from .label_names import with_matched_copies
@@ -492,7 +498,7 @@ class Calibrator(Pipe, PipeSettings):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over saved state; a failure leaves all as it was. RAISES C742: the source reads other further scores."""
+        """Take over a saved state; on failure the pipe stays as it was. RAISES C742: the source reads other further scores."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context

@@ -1,4 +1,4 @@
-"""Cut-offs found on the scores of a pipe with gold: for a precision, for a recall, and what is left to review."""
+"""Finds and tests cut-offs of a calib pipe on gold: scores from which to accept predictions, or to flag tokens for review."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """Return the tokens of gold examples with their entities, for recall cut-offs. RAISES C308: the pipe gives no P(O)."""
+    """Return the scored tokens and gold entities from which recall cut-offs are found. RAISES C308: the pipe gives no P(O)."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
@@ -35,7 +35,7 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """Return the gold entities (or spans) by predicted token, numbered across Docs; those without a token are left out."""
+    """Return the gold entities (or spans) that align with predicted tokens, whose numbers count through all examples."""
     starts, ends, labels, first = [], [], [], 0
     for example in examples:
         alignment = example.alignment.y2x
@@ -50,37 +50,40 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
 
 
 def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
-    """Return predictions that cut-offs accept, with gold: documents or links if the pipe has rows of them, else entities."""
+    """Return the predictions that precision cut-offs may accept, with gold: spans if the pipe calibrates them, else labels."""
     return corpus.predicted_pairs() if pipe.spans.groups is None else corpus.span_pairs(pipe.lookup.span_labels())
 
 
 def precision_cutoffs(
     pipe: Calibrator, pairs: JudgedPairs, precision: Any, confidence: float, per: str, sample: SampledAnswers | None = None
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision: a number, or label -> number. pairs: From `gold_pairs`, or of the sample.
+    """Find the lowest scores from which predictions are accepted so that a share `precision` of them is right.
 
-    sample (SampledAnswers | None): A cut-off above which it was drawn is kept or raised: answers below the highest one of their
-        key are left out, and if all others pass it stays.
-    RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
-        key the accepted predictions.
+    pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
+    per (str): "all", "label" or "group": one cut-off with the key "all", or one for each label or group, whose name is its key.
+    sample (SampledAnswers | None): The answers that `pairs` are from, drawn above former cut-offs. A former cut-off is kept or
+        raised: answers below the highest one of their key are left out, and if all others may be accepted it stays.
+    RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
+        cut-offs, and "rows": for each key the cut-off and the number, share and precision of the accepted predictions.
     """
-    entities = pipe.spans.groups is not None
+    has_spans = pipe.spans.groups is not None
     event = None if pipe.annotation.kind.of_documents else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
-    labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)
+    labels = pipe.lookup.span_labels() if has_spans else pipe.lookup.labels()
+    keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)  # the key of each prediction
+    # Key -> the highest cut-off above which its answers were drawn.
     floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
     index = np.flatnonzero(pairs.calibrated >= [floors[key] for key in keys])
     keys, scores = keys[index], pairs.calibrated[index]
     hits, documents = pairs.pairs.hits[index], pairs.documents[index]
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
-    targets = precision if isinstance(precision, Mapping) else None
-    shares = targets or dict.fromkeys([*row_keys, *keys], precision)
-    cutoffs = Cutoffs(min(shares.values()), confidence, per, {}, targets)
-    thresholds = find_thresholds(scores, hits, documents, keys.tolist(), shares, cutoffs.level)
+    targets = precision if isinstance(precision, Mapping) else None  # label -> precision
+    required = targets or dict.fromkeys([*row_keys, *keys], precision)  # key -> required precision
+    cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)
+    thresholds = find_thresholds(scores, hits, documents, keys.tolist(), required, cutoffs.level)
     rows: dict[str, dict[str, Any]] = {}
-    for key in shares:
+    for key in required:
         threshold = thresholds.get(key, Threshold(None, 0))
         cutoff = floors[key] if threshold.kept == threshold.spans and floors.get(key) else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
@@ -94,16 +97,17 @@ def precision_cutoffs(
 
 
 def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
-    """Test the cut-offs of a pipe on new answers to what it accepts. data (Path): Where these are from.
+    """Test whether the predictions that a pipe accepts still reach the promised precision, on a random sample of new answers.
 
-    RETURNS (dict): "verdict" of all, and "rows": for each key its "wanted" precision, "answers", "right" ones, and the
-        "verdict" of `check_promise`. RAISES C531: it has no cut-offs. C534: it accepts more than was drawn.
+    RETURNS (dict): "verdict" (HOLDS, BROKEN or UNCLEAR) of all cut-offs, and "rows": for each key its "wanted" precision, the
+        number of "answers" and of "right" ones, and its "verdict".
+    RAISES C531: the pipe has no cut-offs. C534: it accepts lower scores than the sample was drawn from.
     """
     if pipe.spans.cutoffs is None or pipe.spans.groups is None:
         raise calib_error("C531", name=pipe.name)
     cutoffs, pairs = replace(pipe.spans.cutoffs, confidence=confidence), sample.pairs.pairs
-    place = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
-    keys, lowest = np.array(keys_of(cutoffs.per, *place)), cutoffs.get_cutoffs(*place)
+    labelling = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
+    keys, lowest = np.array(keys_of(cutoffs.per, *labelling)), cutoffs.get_cutoffs(*labelling)  # of each answer
     if len(over := np.flatnonzero(sample.cutoffs > lowest)):
         raise calib_error("C534", path=data, drawn=sample.cutoffs[over[0]], name=pipe.name, accepts=lowest[over[0]])
     rows = []
@@ -119,14 +123,16 @@ def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confi
 def parts_for_review(
     pipe: Calibrator, corpus: ScoredCorpus, tokens: EntityTokens, accepting: Cutoffs, flagging: RecallCutoffs
 ) -> dict[str, Any]:
-    """Split the tokens of a corpus into accepted, reviewed and dropped ones, as `calibration.missed.review_of` returns them.
+    """Split the tokens of a corpus into those of accepted entities, those to review, and those dropped without review.
 
-    "accept" also has the number of accepted "entities" with gold, and of "right" ones.
+    accepting (Cutoffs), flagging (RecallCutoffs): Cut-offs from which entities are accepted, and tokens flagged for review.
+    RETURNS (dict): Figures of the parts "accept", "look" and "drop" as in `calibration.missed.review_of`; "accept" also has the
+        number of accepted "entities" with gold, and of the "right" ones.
     """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None
-    column = {label: i for i, label in enumerate(labels)}
-    columns = np.array([column.get(name, -1) for name in corpus.names], dtype=np.intp)[spans.labels]
+    column_by_label = {label: i for i, label in enumerate(labels)}
+    columns = np.array([column_by_label.get(name, -1) for name in corpus.names], dtype=np.intp)[spans.labels]
     index = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
     is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[index]]
     for start, end in zip((first + spans.starts[index]).tolist(), (first + spans.ends[index]).tolist(), strict=True):

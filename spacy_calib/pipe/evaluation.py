@@ -1,4 +1,4 @@
-"""The evaluation of pipes on documents with gold, as data: every table, page and picture is a function of it."""
+"""The evaluation of calib pipes on documents with gold, as data from which all tables, pages and pictures are made."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CALIBRATED_KEYS = ("calibrated", "low", "high", "debiased", "true_low", "true_h
 
 
 class Slicing(NamedTuple):
-    """Slices of the data. by (str): Name of the key. values (Sequence): Its value for each Doc."""
+    """How to slice the data. by (str): Key whose values divide the Docs. values (Sequence): Value of each Doc, None without."""
 
     by: str
     values: Sequence[str | None]
@@ -54,8 +54,8 @@ class Slicing(NamedTuple):
 class UnitTable:
     """The evaluation of the entities, tokens or documents of a pipe.
 
-    view (JudgedView): The pairs. figures (Mapping): As in `metrics.table.calibration_table`, with "bins" and "never_right".
-    slices (Mapping | None): `metrics.slices.SliceTable` with "by".
+    view (JudgedView): The pairs with gold. figures (Mapping): The calibration table, with the number of "bins" and the labels
+        that are "never_right". slices (Mapping | None): Table by slice, with the name of the key, "by"; None without slices.
     """
 
     view: JudgedView
@@ -68,19 +68,19 @@ class UnitTable:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PipeTable:
-    """The evaluation of one pipe, fitted or not; without a fit raw scores stand for the calibrated ones.
+    """The evaluation of one calib pipe, fitted or not; without a fit raw scores take the place of calibrated ones.
 
-    name, attr, component, event, method (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
-    info (FitInfo): Of the fit. corpus (ScoredCorpus): The scores, with gold.
-    units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
-    seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
-        than at the fit; None if unknown.
-    misaligned (Mapping | None): Numbers of tokens that align with no single gold token; None for documents. accepted (Mapping |
-    None): Spans that precision cut-offs accept. flagged (Sequence | None): Tokens that recall cut-offs flag. without_map
-    (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
-    conventions (Sequence | None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known.
-    obstacle (str): Why the component gives no new scores: it is missing or disabled; else "".
-    unfitted (Mapping | None): For raw scores the "verdict" on them, and the command for a "fit".
+    name, attr, component, event, method (str), threshold (float): Properties of the pipe. annotation (Annotation): The layer of
+        its labels. info (FitInfo): Summary of its fit. corpus (ScoredCorpus): Its scores, with gold.
+    units (Mapping): Table of "entities", if the pipe scores these, then of "tokens" or "documents".
+    seen (Mapping | None): Overlap of the texts with the fit data. weights_changed (bool | None): Whether the component has
+        other weights than at the fit. Both are None if unknown. misaligned (Mapping | None): Numbers of "tokens", and of those
+        "left_out" as they align with no single gold token; None for documents.
+    accepted (Mapping | None): Counts of spans that precision cut-offs accept. flagged (Sequence | None): Counts of tokens that
+        recall cut-offs flag. without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
+    conventions (Sequence | None): Labels that gold and component seem to use differently; None if unknown.
+    obstacle (str): Why the component gives no new scores (missing or disabled), or "". unfitted (Mapping | None): For an
+        unfitted pipe a "verdict" on the raw scores, and the command that would "fit" it.
     """
 
     name: str
@@ -109,8 +109,8 @@ class PipeTable:
         return plain_name(self.annotation.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as `evaluate` returns it; without a fit the calibrated figures are None."""
-        *spans, rows = self.units.values()
+        """Return the table as plain data, as `evaluate` returns it; without a fit the calibrated figures are None."""
+        *spans, rows = self.units.values()  # entities, if there are any, then tokens or documents
         table = {
             "component": self.component,
             "layer": self.layer,
@@ -133,8 +133,8 @@ class PipeTable:
 class Evaluation:
     """The evaluation of a pipeline on gold.
 
-    name, version, given_as (str): Of the pipeline. data (str): Name of the gold. pipes (Sequence[PipeTable]): The evaluated
-    pipes. notes (Sequence[str]): Sentences about pipes that are not evaluated.
+    name, version, given_as (str): Name and version of the pipeline, and the name or path under which it was loaded. data (str):
+    Name of the gold. pipes (Sequence[PipeTable]): The evaluated pipes. notes (Sequence[str]): Why others are not evaluated.
     """
 
     name: str
@@ -150,15 +150,16 @@ class Evaluation:
 
     @property
     def shown(self) -> list[PipeTable]:
-        """The tables that pages and pictures show; `check_evaluable` found that there is something in them."""
+        """Tables of the pipes that have new scores, for pages and pictures."""
         return [table for table in self.pipes if not table.obstacle]
 
 
 def check_evaluable(
     pipes: Sequence[Calibrator], corpora: Sequence[ScoredCorpus], examples: Sequence[Example], silent: bool
 ) -> None:
-    """Check that there is anything to evaluate: gold that can show errors, and scores on it. corpora: Of the pipes.
+    """Check that some pipe has scores on Docs with gold and that, for a single pipe, the gold has right and wrong predictions.
 
+    corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn.
     RAISES C800 to C804: the only pipe's gold shows no errors. C075, C745: no score. C030: no gold with scores. C005: no pairs.
     """
     if len(pipes) == 1:
@@ -181,16 +182,16 @@ def evaluate_pipe(
     slicing: Slicing | None = None,
     obstacle: str = "",
 ) -> PipeTable:
-    """Compare with gold what a pipe, fitted or not, wrote on predicted Docs.
+    """Evaluate the scores that a calib pipe, fitted or not, wrote on predicted Docs.
 
-    corpus (ScoredCorpus): From `corpus_of`. n_groups (int | None): None takes the groups of the pipe. slicing (Slicing | None):
-    Of the Docs. obstacle (str): As in PipeTable.
+    corpus (ScoredCorpus): The pipe's scores on `examples`, with gold. n_groups (int | None): Number of tag frequency groups;
+        None takes the pipe's groups. slicing (Slicing | None): How to slice the Docs. obstacle (str): As in PipeTable, or "".
     RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
-    annotation, recall, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
-    if recall is not None:
-        rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
-        flagged = [{"wanted": recall.recall, **row} for row in rows]
+    annotation, recall_cutoffs, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
+    if recall_cutoffs is not None:
+        rows = rows_of(entity_tokens(pipe, examples, corpus), recall_cutoffs) if len(corpus) else []
+        flagged = [{"wanted": recall_cutoffs.recall, **row} for row in rows]
     units = {}
     for view in judged_views(pipe, examples, corpus, n_groups):
         slices = None if slicing is None or obstacle else _slice_table(corpus, view, slicing)
@@ -220,7 +221,7 @@ def evaluate_pipe(
 def judged_views(
     pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
 ) -> list[JudgedView]:
-    """Return the pairs of entities, if the pipe scores these, then those of tokens or documents, in their groups."""
+    """Return the views of entities, if the pipe scores these, then of tokens or documents. n_groups: None takes the pipe's."""
     scorer, (groups, span_groups) = scorer_like(pipe.scorer, n_groups), _groups_of(pipe, examples)
     options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
@@ -232,7 +233,7 @@ def judged_views(
 
 
 def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, Groups | None]:
-    """Return the groups of labels, and of span labels: those of the fit, else by their frequency in this gold."""
+    """Return (groups of the labels, groups of the span labels or None): those of the fit, else by frequency in this gold."""
     if pipe.groups is not None:
         return pipe.groups, pipe.spans.groups
     annotation, source, labels, span_labels = pipe.annotation, pipe.source, pipe.lookup.labels(), pipe.lookup.span_labels()
@@ -246,7 +247,7 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
 
 
 def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
-    """Return the table of calibration errors as a dict, with "bins" and the labels that are never right."""
+    """Return the calibration table of a view as a dict, with the number of "bins" and the labels that are "never_right"."""
     documents = view.documents if view.unit else None
     figures = calibration_table(
         view.pairs, view.calibrated, view.groups, view.n_bins, view.seed, documents, view.unit, view.metrics
@@ -255,8 +256,9 @@ def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
 
 
 def _slice_table(corpus: ScoredCorpus, view: JudgedView, slicing: Slicing) -> dict[str, Any]:
-    docs, rows = predicted_units(corpus, view)
-    return {"by": slicing.by, **judge_slices(view, slices_by(slicing.values, docs, rows), rows, view.n_bins, view.seed)}
+    docs, indices = predicted_units(corpus, view)
+    slices = slices_by(slicing.values, docs, indices)
+    return {"by": slicing.by, **judge_slices(view, slices, indices, view.n_bins, view.seed)}
 
 
 def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
@@ -271,7 +273,7 @@ def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
-    """Count predictions whose label has no counterpart in the gold and so no recalibrator, the most frequent label first."""
+    """Return label -> number of predictions, for labels that the pipe's label map gives no gold label; most frequent first."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
     unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}
     docs = [example.predicted for example in examples] if unmapped else []
@@ -283,11 +285,11 @@ def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) ->
 
 
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Find labels on which a pipe and this gold follow different conventions, as `FitInfo.conventions`, over all its files."""
+    """Find the labels that a component and all of this gold use differently, as dicts in the form of `FitInfo.conventions`."""
     if not may_differ(pipe, pipe.annotation):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
-    # The first names of a corpus are the labels, by column.
+    # The corpus numbers the labels by column, then other gold names (here -1); tokens without gold get -2.
     gold = np.where(corpus.gold < len(labels), np.where(corpus.gold < 0, -2, corpus.gold), -1)
     files = np.zeros(len(pairs), dtype=np.intp)
     return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]

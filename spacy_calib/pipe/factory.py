@@ -1,4 +1,4 @@
-"""The settings of a calib pipe, and the factories. Every `Language()` imports this module: it must be light and never fail."""
+"""Settings and spaCy factories of the pipes here. Every `Language()` imports this module: it must be fast and never fail."""
 
 # No `from __future__ import annotations` here: confection reads the types of fields and the annotations of a factory, and
 # before spaCy 3.8.12 it cannot resolve strings.
@@ -28,23 +28,23 @@ from ..doc.attributes import ENTITY_ATTR
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:
-    """Declare a setting that is a block of a config. function_name (str): Registered function that makes it by default."""
+    """Declare a dataclass field that a config gives as a block, by default this registered function with these settings."""
     return field(metadata={"registry": registry, "default": {registry: function_name, **settings}})
 
 
 def block_or_none(registry: str, function_name: str | None = None) -> Any:
-    """Declare a setting that is a block of a config or None; outside of configs the default is None."""
+    """Declare a dataclass field that is None or a config block: by default the function in configs, and None elsewhere."""
     return field(default=None, metadata={"registry": registry, "default": function_name and {registry: function_name}})
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PipeSettings:
-    """Settings of a calib pipe.
+    """Settings of a calib pipe. A prototype is an unfitted step, which a fit clones.
 
-    attr (str): Prefix of the attributes that it writes.
+    attr (str): Prefix of the attributes that the pipe writes.
     threshold (float): Marginals below it are ignored, in [0, 1).
-    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves
-        room for the calibrated probability that the right tag is none of them.
+    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" so that
+        they sum to 1 with the calibrated probability that the right tag is below the threshold.
     token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.
     score_name (str | None): A name by which other tools read scores: Token._.<score_name> and Span._.<score_name> read
         <attr>_score, and `doc.spans[score_name]` has the scored spans, their scores in `attrs["scores"]`; None: neither.
@@ -52,7 +52,7 @@ class PipeSettings:
         the), type (label of every token), overlap (of at least one).
     source (Source): Source of the marginals.
     grouping (Callable): (labels, tag counts) -> Groups.
-    scaling (Scaling | None): Prototype of the step that reweights the tags of a token before the threshold; None leaves it out.
+    scaling (Scaling | None): Prototype of the step that reweights a token's tags before the threshold; None leaves it out.
     recalibrator (Recalibrator): Prototype, cloned for every group.
     tag_offsets (bool): Whether each tag gets a correction of its own after the recalibrator of its group.
     selection (dict | None): Arguments of `make_selector`, which chooses scaling, context, grouping and recalibrator by
@@ -96,26 +96,26 @@ BLOCKS: dict[str, str] = {item.name: item.metadata["registry"] for item in field
 
 
 def default_config(settings: type) -> dict[str, Any]:
-    """Return the fields of a dataclass with their defaults in a config, except fields without a default."""
+    """Return field -> its default in a config, for the fields of a settings dataclass that have one."""
     defaults = {setting.name: setting.metadata.get("default", setting.default) for setting in fields(settings)}
     return {name: value for name, value in defaults.items() if value is not MISSING}
 
 
 def component_factory(name: str, where: str, settings: type, **meta: Any) -> Callable[..., Any]:
-    """Register a factory with spaCy. Its signature consists of the settings, and configs are checked against it.
+    """Register a component factory with spaCy, and return it. spaCy checks configs against its signature, made of the settings.
 
-    where (str): "module:class" of this package, called with (nlp, name, **settings). It is imported when the first component is
-        built: every `Language()` imports the factories, and must not import what they build.
-    settings (type): A dataclass. meta: Arguments of `Language.factory`.
+    where (str): "module:class" (or function) of this package, called with (nlp, name, **settings). It is imported only when a
+        component is built, as every `Language()` imports the factories and must stay fast.
+    settings (type): A dataclass whose fields are the settings. meta: Further arguments of `Language.factory`.
     """
-    module, _, made_by = where.partition(":")
+    module, _, class_name = where.partition(":")
 
     def make(nlp: Language, name: str, **settings: Any) -> Any:
-        return getattr(import_module(module, __package__.partition(".")[0]), made_by)(nlp, name, **settings)
+        return getattr(import_module(module, __package__.partition(".")[0]), class_name)(nlp, name, **settings)
 
     types = {setting.name: setting.type for setting in fields(settings)}
     parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
-    first_parameters = list(Signature.from_callable(make).parameters.values())[:2]
+    first_parameters = list(Signature.from_callable(make).parameters.values())[:2]  # nlp, name
     make.__signature__ = Signature([*first_parameters, *parameters])  # type: ignore[attr-defined]
     make.__annotations__ = {"nlp": Language, "name": str, **types}
     return Language.factory(name, default_config=default_config(settings), **meta)(make)

@@ -1,4 +1,4 @@
-"""Fits a calib pipe: reads examples, chooses the steps, fits the recalibrators, and summarizes the fit."""
+"""Fits a calib pipe: reads gold examples, chooses the calibration steps, fits them, and summarizes the fit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitArguments:
-    """Arguments of `Calibrator.fit`, which describes them, except the examples."""
+    """The arguments of `Calibrator.fit` except the examples; its docstring describes them."""
 
     tag_counts: Mapping[str, int] | None = None
     span_counts: Mapping[str, int] | None = None
@@ -75,16 +75,16 @@ class FitArguments:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitInputs:
-    """Data that a fit learns from; `CalibrationPlan` and `TokenCalibration` follow from it.
+    """All that a fit or an adaptation reads from its examples, with the settings and arguments.
 
     settings (PipeSettings), arguments (FitArguments): Settings of the pipe, arguments of this fit.
     source (BoundSource): Source of the probabilities. data (FitData): Pairs of tokens, or of labelled documents.
-    spans (SpanData | None): Spans; None for a source of token labels alone.
+    spans (SpanData | None): Spans with gold; None for a source of token labels alone.
     counts (Mapping): Frequency of each label, for grouping. span_counts (Mapping): Gold frequency of each span label.
     n_docs (int), unit (str): Number of documents with scores, and their kind.
     doc_documents, files (Ints): Document of each Doc, and gold file of each document.
     n_gold (int): Tokens with gold. unknown (UnknownGold): Gold labels that the component does not know.
-    texts (TextUnits): Digests of the examples. seen_texts (FitTextDigests): The same in saved form.
+    texts (TextUnits): Digests of the gold texts. seen_texts (FitTextDigests): These digests, salted, as a pipe saves them.
     """
 
     settings: PipeSettings
@@ -105,29 +105,27 @@ class FitInputs:
 
     @property
     def of_spans_alone(self) -> bool:
-        """Whether spans have gold and no token has: annotators answered questions about spans."""
+        """Whether only spans have gold, no token: annotators answered questions about single spans."""
         return not self.n_gold and self.spans is not None and bool((self.spans.hits >= 0).any())
 
     def groups(self, grouping: Grouping) -> Groups:
-        """Apply a grouping to the labels."""
+        """Divide the labels of tokens (or documents) into groups. grouping (Grouping): (labels, frequencies) -> Groups."""
         source = self.settings.source
         return group_with_singletons(grouping, self.source.labels, self.counts, source.singleton_labels, source.frequency_label)
 
     def span_groups(self) -> Groups:
-        """Apply the grouping of the settings to the span labels."""
-        counts = self.arguments.span_counts
-        return group_with_singletons(
-            self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts
-        )
+        """Divide the span labels into groups, by the grouping of the settings and the given or else the counted frequencies."""
+        counts = self.span_counts if self.arguments.span_counts is None else self.arguments.span_counts
+        return group_with_singletons(self.settings.grouping, self.source.span_labels, counts)
 
     def judged_pairs(self, scores: Floats) -> JudgedPairs:
-        """Return the pairs that reach the threshold, with these calibrated scores."""
+        """Return the pairs that reach the threshold, with a calibrated score for each (`scores`) and its document."""
         return JudgedPairs(self.data.kept_pairs, scores, self.data.kept_documents, self.unit)
 
     def check(self, why_missing: str, n_labels: int) -> None:
-        """Check that there is enough gold. If only spans have gold, tokens need none.
+        """Check that there is enough gold whose labels the component knows. If only spans have gold, tokens need none.
 
-        why_missing (str): Why a document could not be read, or "". n_labels (int): Number of gold labels.
+        why_missing (str): Why a document could not be read, or "". n_labels (int): Number of distinct gold labels.
         RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: too great a share of them.
             C003, C005: too few pairs. C697: no gold label of spans is one of the component.
         """
@@ -154,11 +152,14 @@ class FitInputs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
     def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
-        """Check that the gold has right and wrong predictions, by `check_outcomes`. watch (GoldWatch): Has seen it."""
+        """Check that some predictions are right by the gold and some wrong. watch (GoldWatch): Has counted the gold.
+
+        RETURNS (dict | None): Values of the warning CW65, if hardly any is wrong. RAISES C800 to C804: all are right, or wrong.
+        """
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
         names = [*source.labels, *source.annotation.kind.no_label_names, ""]
-        columns = np.unique(data.gold[data.gold != -2])
+        columns = np.unique(data.gold[data.gold != -2])  # -1, an unknown label, is the name "" at the end
         agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
         gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
         span_pairs = None if self.n_gold or spans is None else spans.pairs
@@ -168,10 +169,11 @@ class FitInputs:
 def read_fit_inputs(
     pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False
 ) -> FitInputs:
-    """Read the examples. in_runs (bool): Cut a few long documents into runs of sentences, each a document of its own.
+    """Read the component's scores of the predicted Docs, pair them with the gold, and check that a fit can learn from them.
 
+    in_runs (bool): Whether a few long documents are cut into runs of sentences, each of which then counts as a document.
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few
-        pairs. C800 to C804: gold without information.
+        pairs. C800 to C804: gold by which all predictions are right or all wrong.
     """
     iterator = iter(examples)
     first = next(iterator, None)
@@ -213,10 +215,10 @@ def read_fit_inputs(
 
 
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
-    """Check settings, and return the lowest score that takes part in the fit.
+    """Check that the settings suit the annotation, and return the lowest raw score that takes part in the fit.
 
-    RAISES C264: the context cannot be applied to these units. C741, C838: the setting `context` is of another kind. C072: a
-        setting requires one right tag per token. C287: a setting requires the scores of all tags of a token.
+    RAISES C264: the context cannot be applied to documents. C741, C838: the setting `context` is no context. C072: a setting
+        requires one right tag per token. C287: a setting requires the scores of all tags of a token.
     """
     name = settings.source.component or "the source"
     if isinstance(settings.context, FurtherScores):
@@ -236,17 +238,17 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
 
 
 def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
-    """Return whether a token has one right tag, and scores of all possible tags."""
+    """Return whether each token (or document) has exactly one right tag, and a score for every possible tag."""
     return settings.source.distributions and not annotation.kind.overlapping
 
 
 def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
-    """Return whether to look for labels that component and gold use differently: each token has one right tag."""
+    """Return whether to look for labels that component and gold use differently: only if each token has one right tag."""
     return of_one_tag(settings, annotation) and not annotation.kind.of_documents and not annotation.kind.of_links
 
 
 def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield the examples unchanged. RAISES C034: a predicted Doc has entities that a second pass would take for its own."""
+    """Yield the examples unchanged. RAISES C034: a predicted Doc has entities that the component would take for its own."""
     pipe = calib.lookup.component_to_fit()
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):
@@ -256,7 +258,10 @@ def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[
 
 
 def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
-    """Map the labels of a new pipe's source to those of the data. RAISES C163: no valid map. C165: an unknown label."""
+    """Give an unfitted pipe a label map. table (dict | None): Component's label -> gold label; None or {} removes the map.
+
+    RAISES C163: the annotation cannot be mapped. C165: the component does not know a label.
+    """
     if table:
         check_map_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)
@@ -265,11 +270,13 @@ def map_labels(calib: Calibrator, table: dict[str, str] | None) -> None:
 def fit_calibrator(
     pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
-    """Fit a calib pipe to examples. The pipe is not changed; the pipeline's meta gets the errors of the fit.
+    """Fit a calib pipe to examples. Its learned state is not changed; the pipeline's meta gets the errors of the fit.
 
-    RETURNS (tuple): The new state; token pairs with out-of-fold scores; spans with these, None for a source without spans.
-    RAISES As `Calibrator.fit`.
+    RETURNS (tuple): The new state; the token pairs with out-of-fold scores; the fitted span steps with out-of-fold scores of
+        the spans, None for a source without spans.
+    RAISES CalibError: the codes of `Calibrator.fit`.
     """
+    # Progress bars of the parts of the fit, with their shares of the time.
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
     inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
@@ -281,12 +288,9 @@ def fit_calibrator(
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
     judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
-    index = inputs.data.kept_unlabelled
-    unlabelled_pairs = JudgedPairs(
-        inputs.data.unlabelled_pairs.take(index),
-        score_unlabelled(inputs.data, plan, tokens),
-        inputs.data.unlabelled_documents[index],
-    )
+    data, index = inputs.data, inputs.data.kept_unlabelled
+    scores_without_gold = score_unlabelled(data, plan, tokens)
+    unlabelled_pairs = JudgedPairs(data.unlabelled_pairs.take(index), scores_without_gold, data.unlabelled_documents[index])
     record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.files)
     state = PipeState(
         tokens=tokens,
@@ -306,7 +310,10 @@ def fit_calibrator(
 
 
 def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels and choose automatic settings; return the examples. RAISES C281 to C286: the labels."""
+    """Let the source learn its labels and choose its automatic settings from the examples; return the examples for the fit.
+
+    RAISES C281 to C286: labels cannot be learned from the scores on the Docs.
+    """
     source = with_map(pipe.source, None)
     if not isinstance(source, LeftScoresSource) and not source.has_auto_settings:
         return examples
@@ -325,25 +332,21 @@ def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progr
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Return the steps of the settings, or those that the selection chose, and the groups of the tags."""
-    settings, data = inputs.settings, inputs.data
+    """Return the plan of the calibration: steps as set, or as the setting `selection` chooses them, and groups of the tags."""
+    settings, data, annotation = inputs.settings, inputs.data, inputs.source.annotation
+    context = settings.context
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
         groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.further_score_names and inputs.source.annotation.kind.of_documents and data.is_complete:
+    if settings.source.further_score_names and annotation.kind.of_documents and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
         learn_context = partial(fit_further_scores, settings.source.further_score_names, inputs.groups(settings.grouping), raw)
-    elif settings.context is not None and not inputs.source.annotation.kind.of_documents and data.is_complete:
-        learn_context = partial(
-            fit_token_context,
-            settings.context,
-            n_tags=data.n_tags,
-            overlapping=inputs.source.annotation.kind.overlapping,
-            salt=inputs.seen_texts.salt,
-        )
+    elif context is not None and not annotation.kind.of_documents and data.is_complete:
+        overlapping, salt = annotation.kind.overlapping, inputs.seen_texts.salt
+        learn_context = partial(fit_token_context, context, n_tags=data.n_tags, overlapping=overlapping, salt=salt)
     # Scaling and context compare the tags of a token: a rejected tag, which leaves the right one open, teaches them nothing.
-    scalable = of_one_tag(settings, inputs.source.annotation) and data.is_complete
+    scalable = of_one_tag(settings, annotation) and data.is_complete
     return make_plan(settings, data, inputs.groups, scalable, learn_context, progress)
 
 
@@ -355,9 +358,10 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the steps of spans, which see their tokens through the context.
+    """Fit the steps of spans, with a span context that uses what the token context knows about the tokens.
 
-    If the context does not adjust token scores, it gets them here as in new texts, with only the other steps applied.
+    If the token context does not adjust token scores, its view of them is made here from scores after the other steps, as they
+    will be on new texts.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:
@@ -366,9 +370,8 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     if not plan.uses_context:
         predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
-    tags = LabelMatch.from_labels(
-        inputs.source.labels, inputs.source.annotation.kind.has_prefixes, [table.get(label, label) for label in labels]
-    )
+    has_prefixes, names = inputs.source.annotation.kind.has_prefixes, [table.get(label, label) for label in labels]
+    tags = LabelMatch.from_labels(inputs.source.labels, has_prefixes, names)
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
     if fit.calibration.context is not None and tokens.context is None:
         tokens.context = without
@@ -378,7 +381,7 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
 def figures(
     inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
-    """Return the figures of `spacy evaluate` for the fit data, by out-of-fold scores."""
+    """Return the calibration figures of `spacy evaluate` (SMCE, GMCE ...) for the fit data, by out-of-fold scores."""
     settings, n_bins = inputs.settings, inputs.arguments.n_bins
     token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.kind.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
@@ -395,8 +398,9 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
-    """Summarize the fit for `calib info`."""
+    """Summarize the fit of a pipe for `calib info`."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
+    versions = {"spacy-calib": __version__, "spacy": spacy.__version__, "numpy": np.__version__}
     assert maps is not None
     return FitInfo(
         component=settings.source.component,
@@ -418,25 +422,19 @@ def _describe(
         table=summarize_fit(judged_pairs, maps, plan.evaluation_groups, arguments.n_bins),
         held_out=evaluate_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
-        versions={
-            "spacy-calib": __version__,
-            "spacy": spacy.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        versions={**versions, "python": platform.python_version()},
         conventions=[convention.to_dict(inputs.source.labels) for convention in conventions],
     )
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
     """Summarize the fit of spans for `calib info`."""
-    judged_pairs, chosen_map, candidate_map = (
-        spans.data.pairs_with(spans.held_out),
-        spans.calibration.chosen,
-        spans.calibration.candidates,
-    )
+    judged_pairs = spans.data.pairs_with(spans.held_out)
+    chosen_map, candidate_map = spans.calibration.chosen, spans.calibration.candidates  # of spans on the Docs, and of others
     assert chosen_map is not None
     assert candidate_map is not None
+    why_raw = f"raw scores: {chosen_map.fallback_}" if chosen_map.fallback_ else ""
+    fallbacks = [why_raw] * (1 + len(chosen_map.groups))
     return SpanFitInfo(
         event=inputs.source.annotation.kind.span_event or inputs.settings.event,
         labels=list(inputs.source.span_labels),
@@ -444,21 +442,17 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
         right=chosen_map.n_hits_,
         candidates=candidate_map.n_spans_,
         fallback=chosen_map.fallback_,
-        table=_fit_rows(
-            judged_pairs,
-            chosen_map.groups,
-            [f"raw scores: {chosen_map.fallback_}" if chosen_map.fallback_ else ""] * (1 + len(chosen_map.groups)),
-            inputs.arguments.n_bins,
-        ),
+        table=_fit_rows(judged_pairs, chosen_map.groups, fallbacks, inputs.arguments.n_bins),
         context=spans.context,
         held_out=evaluate_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )
 
 
 def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
-    """Return a row for all pairs and one per group: data of the fit, and calibration errors, raw and cross-validated.
+    """Return the fit table, a row for all pairs and one per group: numbers of pairs and hits, raw and cross-validated error.
 
-    groups (Groups): Groups of the rows; if they are not those of the recalibrators, a row names these.
+    judged (JudgedPairs): Pairs with out-of-fold scores. groups (Groups): Groups of the rows; if the recalibrators have other
+        groups, each row names these as its fallback.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
@@ -468,9 +462,9 @@ def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups
 
 
 def _fit_rows(judged: JudgedPairs, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """Return the rows of the fit table. fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    """Return the fit table: a row for all pairs, then one per group. fallbacks: `FitRow.fallback` of each row."""
     pairs = judged.pairs
-    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
+    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]  # pairs of each row, then the tags of each row
     is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
     total = int(groups.counts.sum())
     return [

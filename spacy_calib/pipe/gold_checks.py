@@ -32,7 +32,10 @@ _WIDTH = 90
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Check before a run that there is gold for a pipe. RAISES C030, C080: there is none. C263: other categories."""
+    """Check before a run that some gold Doc has the annotation that a pipe calibrates.
+
+    RAISES C030: none has it. C080: none has it, but there is gold for other components. C263: the gold has other categories.
+    """
     annotation = pipe.source.annotation(pipe.lookup.component())
     references = [example.reference for example in examples]
     if any(has_gold(annotation, doc) for doc in references):
@@ -49,7 +52,7 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
 
 
 def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
-    """Whether gold Docs have labels that a trained component of the pipeline predicts."""
+    """Return whether gold Docs have a label of this component, or any entities if it predicts entities; False for sentences."""
     pipe: Any = nlp.get_pipe(component)
     source = registry.resolve({"source": source_block(pipe, component)})["source"]
     annotation = source.annotation(pipe)
@@ -58,7 +61,7 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
 
 
 def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> UnknownGold:
-    """Return the gold labels of annotated examples that the component does not know. RAISES C151: it knows none of them."""
+    """Return the gold labels of examples that a pipe's component does not know. RAISES C151: it knows no gold label."""
     annotation = pipe.annotation
     gold = annotation.count_gold(example.reference for example in examples)
     labels = pipe.lookup.labels()
@@ -68,19 +71,18 @@ def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> Unknow
     for example in examples:
         gold_hashes = annotation.aligned_gold(example)
         unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_labels)
-        unknown_pairs.update(
-            zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
-        )
+        predicted_hashes = annotation.hashes(example.predicted)
+        unknown_pairs.update(zip(predicted_hashes[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True))
         predicted_spans = annotation.spans_on(example.predicted) if annotation.kind.has_types else ()
         spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted_spans]))
-    names = {get_string_id(label): label for label in (*labels, *gold)}
+    names = {get_string_id(label): label for label in (*labels, *gold)}  # hash -> label
     pairs = {(names.get(label, ""), names[gold_label]): n for (label, gold_label), n in unknown_pairs.items()}
     of_tokens = UnknownGold.from_confusions(pairs, unknown_pairs.total(), gold, labels)
-    return _checked(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens))
+    return _check_any_known(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens))
 
 
 def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
-    """Return the gold labels of a scored corpus that the component does not know. RAISES C151: it knows none of them."""
+    """Return the gold labels of a scored corpus that a pipe's component does not know. RAISES C151: it knows no gold label."""
     gold_rows = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # index -1 stands for no label
     pairs = Counter(zip(corpus.labels[gold_rows].tolist(), corpus.gold[gold_rows].tolist(), strict=True))
@@ -88,15 +90,14 @@ def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
     for (_, gold_index), n in pairs.items():
         gold[names[gold_index]] += n
     labels = {*pipe.lookup.labels(), *pipe.annotation.kind.no_label_names}
-    unknown_pairs = Counter(
-        {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
-    )
+    named_pairs = {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items()}
+    unknown_pairs = Counter({pair: n for pair, n in named_pairs.items() if pair[1] not in labels})
     unknown = UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels())
-    return _checked(pipe, gold, unknown)
+    return _check_any_known(pipe, gold, unknown)
 
 
-def _checked(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> UnknownGold:
-    """Return the unknown labels; none for a pipe that takes any label.
+def _check_any_known(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> UnknownGold:
+    """Return the unknown gold labels after a check; none for annotations without a fixed set of labels, such as lemmas.
 
     gold (Counter): Gold label -> number of tokens; empty without gold. RAISES C151: the component knows no gold label but "O".
     """
@@ -112,21 +113,20 @@ def _checked(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> Unkn
 
 
 def watch_all(pipe: Calibrator, examples: Iterable[Example]) -> GoldWatch:
-    """Return a watch that has seen the gold of all examples."""
+    """Return a GoldWatch of the pipe's annotation that has counted the gold of all examples."""
     watch = GoldWatch(pipe.annotation)
-    deque(watch.watch(examples), maxlen=0)
+    deque(watch.watch(examples), maxlen=0)  # runs through the examples without keeping them
     return watch
 
 
 def check_outcomes_of(
     pipe: Calibrator, watch: GoldWatch, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0
 ) -> None:
-    """Check that gold has right and wrong predictions of a pipe; warn if hardly any prediction is wrong, unless silent.
+    """Check that a pipe has right and wrong predictions on some gold; warn if hardly any is wrong, unless silent.
 
-    watch (GoldWatch): Has seen the gold. corpus (ScoredCorpus): The scores on it. min_expected (float): As in
-    `gold.checks.check_outcomes`.
-    RAISES C800 to C804: the gold has one outcome only, or looks like the output of the component.
-    WARNS CW65: hardly any prediction is wrong.
+    watch (GoldWatch): Has counted the gold. corpus (ScoredCorpus): The pipe's scores on it. min_expected (float): From how many
+        expected units with a label gold without any label is an error.
+    RAISES C800 to C804: all gold is alike, or all predictions are right or all wrong. WARNS CW65: hardly any is wrong.
     """
     few_errors = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)
     if few_errors is not None and not silent:

@@ -1,4 +1,4 @@
-"""Names of labels: gold labels under the pipe's names, and names for display."""
+"""Names of labels: renames gold labels to the names that a calib pipe uses, and finds the names to display."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def match_labels(
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
-    """Rename gold entities, or spans, to the names that a pipe uses; Docs remember which types the gold lacks.
+    """Rename the gold labels in the Docs of examples to the names that a calib pipe uses.
 
-    The gold may use the pipeline's names, those of the pipe's map, or those of a card. An unfitted pipe gets a map that drops
-    the types that the gold never uses.
+    The gold may use the component's names, those of the pipe's label map, or those of a further map. Docs with gold entities or
+    spans also record which types the gold never uses; an unfitted pipe gets a map that drops these types.
 
-    examples (Iterable[Example]): All gold, as the labels of all Docs together show which names it uses.
+    examples (Iterable[Example]): All of the gold, since only all its labels together show whose names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
-    RETURNS (LabelScheme | None): None if there are no spans with labels, or no gold.
+    RETURNS (LabelScheme | None): How the labels of spans correspond; None for annotations without types of spans.
     RAISES C165: `gold_names` has a label that the component does not know.
     """
     references = [example.reference for example in examples]
@@ -50,13 +50,13 @@ def match_labels(
 
 
 def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Example]:
-    """Return the examples, with copies of the gold where `match_labels` would rename it: other pipes are scored on it too."""
-    scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
-    if not own_names if scheme is None else scheme.is_plain and not scheme.renamed_labels:
-        return examples
+    """Return the examples with gold labels under the names of a pipe, on copies, as other pipes need the gold unchanged."""
+    scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
+    if not pipe_names if scheme is None else scheme.is_plain and not scheme.renamed_labels:
+        return examples  # no label has another name
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
     if scheme is None:
-        _rename_labels([example.reference for example in copies], pipe, own_names)
+        _rename_labels([example.reference for example in copies], pipe, pipe_names)
     else:
         _rename_spans([example.reference for example in copies], scheme, pipe)
     return copies
@@ -68,7 +68,7 @@ def _find_scheme(
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
-    """Return how labels of the gold translate to those of the pipeline, None for annotations without types."""
+    """Return how the span labels of gold Docs correspond to those of the component, None for annotations without types."""
     component, source = pipe.lookup.component(), with_map(pipe.source, None)
     if gold_names is not None:
         check_map_labels(source, component, gold_names)
@@ -76,16 +76,16 @@ def _find_scheme(
     if not labels or not annotation.kind.has_types:
         return None
     counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
-    docs = [doc for doc in references if rejected_in(annotation, doc) is not None]
-    rejected_labels = [span.label_ for doc in docs for span in doc.spans[annotation.kind.rejected_key]]
+    docs_with_answers = [doc for doc in references if rejected_in(annotation, doc) is not None]
+    rejected_labels = [span.label_ for doc in docs_with_answers for span in doc.spans[annotation.kind.rejected_key]]
     rejected_labels += [label for doc in references for label in doc.user_data.get(CONFLICTS, {}).get("labels", ())]
     return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
 
 def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return gold name -> name in the pipe of tags, parts of speech or categories, where it differs and is unique.
+    """Return gold name -> name in the pipe, for tags, parts of speech or categories whose two names differ and are unique.
 
-    gold_names (Mapping | None): Component's label -> its gold name; None if gold may use the component's names or a map's.
+    gold_names (Mapping | None): Component's label -> gold name; None if the gold may use names of the component or the pipe.
     """
     component, table = pipe.lookup.component(), map_of(pipe.source) or {}
     source = with_map(pipe.source, None)
@@ -94,16 +94,16 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     labels, names = source.labels(component), dict[str, set[str]]()
     for label in labels:
         names.setdefault((gold_names or {}).get(label, label), set()).add(table.get(label, label))
-    is_kept = {} if gold_names else {table.get(label, label): True for label in labels}  # the pipe's own names come first
+    kept_names = set() if gold_names else {table.get(label, label) for label in labels}  # names of the pipe mean themselves
     return {
         name: pipe_name
         for name, pipe_names in names.items()
-        if len(pipe_names) == 1 and (pipe_name := min(pipe_names)) not in ("", name) and name not in is_kept
+        if len(pipe_names) == 1 and (pipe_name := min(pipe_names)) not in ("", name) and name not in kept_names
     }
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
-    """Rename the gold tags, parts of speech or categories of Docs."""
+    """Rename the gold tags, parts of speech or categories of Docs. names (Mapping): Gold name -> new name."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
         if annotation.kind.of_documents:
@@ -113,6 +113,7 @@ def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, st
 
 
 def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrator) -> None:
+    """Rename the gold spans of Docs to the names of a pipe."""
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed_labels else references:
@@ -120,8 +121,8 @@ def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrat
 
 
 def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
-    """Rename the gold spans of a Doc. annotation (Annotation): Of the component. name (str): Of the pipe's annotation."""
-    new_labels, strings = scheme.renamed_labels, doc.vocab.strings
+    """Rename the gold spans of a Doc; if names do not suffice, attach how to compare them. name: Of the pipe's annotation."""
+    new_labels, strings = scheme.renamed_labels, doc.vocab.strings  # gold label -> other name, "" for labels to drop
     spans = list(annotation.spans_on(doc))
     if not scheme.is_plain:
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
@@ -155,12 +156,13 @@ def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
 
 
 def shown_names(pipe: Calibrator) -> dict[str, str]:
-    """Return component's label -> name on screens, the pipeline's or (if fitted with a map) the gold's; "" without scores."""
+    """Return component's label -> name to display, "" without scores: for pretrained maps the label itself, else the gold's."""
     table = map_of(pipe.source) or {}
     return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
 
 
 def shown_columns(pipe: Calibrator) -> dict[str, str]:
+    """Return name in the pretrained maps -> the component's label, if only one has this name; {} without pretrained maps."""
     table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
     for label, name in table.items():
         owners.setdefault(name, []).append(label)
@@ -168,7 +170,7 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_keys(pipe: Calibrator) -> dict[str, str]:
-    """Return label -> name for display, where it differs, with the label in brackets if several share a name."""
+    """Return label -> name to display, if it differs from the label; if several share a name the label follows in brackets."""
     names = shown_names(pipe)
     n_owners = Counter(names.values())
     keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
@@ -176,7 +178,7 @@ def shown_keys(pipe: Calibrator) -> dict[str, str]:
 
 
 def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result whose rows have the names for display."""
+    """Return the result of a command with the names to display in place of labels: in its rows, cut-offs and targets."""
     keys = shown_keys(pipe)
 
     def rename_table(table: dict[str, Any]) -> dict[str, Any]:
@@ -189,6 +191,6 @@ def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]
 
 
 def shown_annotation(pipe: Calibrator) -> Annotation:
-    """Return the annotation of Docs with the names for display."""
+    """Return the annotation that a pipe's component sets on Docs, with labels under the names to display."""
     annotation, table = with_map(pipe.source, None).annotation(pipe.lookup.component()), shown_names(pipe)
     return MappedAnnotation(annotation, table) if table else annotation

@@ -1,4 +1,4 @@
-"""Finds the component that a pipe reads in its pipeline, the Docs that it can read, and their words for a context."""
+"""Finds the component that a calib pipe reads in its pipeline, the Docs that it can read, and features of their words."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def words_of(
     first: int = 0,
     further_scores: Mapping[str, Floats] | None = None,
 ) -> Words:
-    """Collect the tokens of consecutive Docs.
+    """Collect the features of the tokens of consecutive Docs that a context uses: word forms, endings, shapes and others.
 
-    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): First token that may have a label.
-    further_scores (Mapping | None): As in Words.
+    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): First token of a Doc that may have a
+        label. further_scores (Mapping | None): Name -> a score of each token that the source reads in addition.
     RAISES C202, C203, C206: a function returned another shape, or a value that is not finite, or failed.
     """
     starts = np.array([0, *accumulate(map(len, docs))])
     tables = [doc.to_array(_ATTRIBUTES) for doc in docs]
     table = tables[0] if len(tables) == 1 else np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *tables])
     forms, endings, is_space, is_title, like_number = table.T
-    counts = is_space == 0
+    counts = is_space == 0  # whether a token counts
     if first:
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
@@ -59,7 +59,10 @@ def words_of(
 def read_words(
     nlp: Language, context: Any, annotation: Annotation, docs: Sequence[Doc], further_scores: Mapping[str, Floats] | None = None
 ) -> Words:
-    """Collect what a context (or None) knows of the units of consecutive Docs. further_scores (Mapping | None): As in Words."""
+    """Collect the features of the tokens (or documents) of consecutive Docs that a context uses.
+
+    context (Any): None for no features of its own. further_scores (Mapping | None): Name -> a further score of each unit.
+    """
     if annotation.kind.of_documents:
         return Words.of_documents(len(docs), further_scores)
     functions = () if context is None else functions_in(nlp, context)
@@ -67,13 +70,16 @@ def read_words(
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
-    """Return the features that a context computes from Docs: of its method `functions_in`, if it has one, else `functions`."""
-    bind = getattr(context, "functions_in", None)
-    return context.functions if bind is None else bind(nlp)
+    """Return the functions by which a context computes features from Docs, bound to the pipeline if the context can do so."""
+    bind_to = getattr(context, "functions_in", None)
+    return context.functions if bind_to is None else bind_to(nlp)
 
 
 def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """Return a feature of all tokens, shape (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it failed."""
+    """Compute a feature of all tokens of Docs, shape (n_tokens, k).
+
+    RAISES C202: the function returned another shape. C203: a value is not finite. C206: the function failed.
+    """
     name = feature.name
     try:
         values = np.asarray(feature.function(docs), dtype=np.float64)
@@ -82,16 +88,16 @@ def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int
     if values.ndim not in (1, 2) or len(values) != n_tokens:
         raise calib_error("C202", name=name, given=values.shape, n=n_tokens)
     columns = values.reshape(n_tokens, -1) if values.ndim == 2 else values[:, None]
-    bad = np.flatnonzero(~np.isfinite(columns).all(axis=1))
-    if len(bad):
-        doc = docs[int(np.searchsorted(np.cumsum([len(doc) for doc in docs]), bad[0], side="right"))]
-        wrong = columns[bad[0]][~np.isfinite(columns[bad[0]])][0]
-        raise calib_error("C203", name=name, given=wrong, text=doc.text[:40])
+    bad_rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+    if len(bad_rows):
+        doc = docs[int(np.searchsorted(np.cumsum([len(doc) for doc in docs]), bad_rows[0], side="right"))]
+        bad_value = columns[bad_rows[0]][~np.isfinite(columns[bad_rows[0]])][0]
+        raise calib_error("C203", name=name, given=bad_value, text=doc.text[:40])
     return columns
 
 
 class Reader(Protocol):
-    """A pipe that reads the scores of a component."""
+    """A calib pipe as its SourceLookup needs it."""
 
     name: str
     source: Source
@@ -99,9 +105,9 @@ class Reader(Protocol):
 
 
 class SourceLookup:
-    """Looks up the component of a pipe's source in the pipeline, whenever it is needed: components may be replaced.
+    """Looks up the component that a calib pipe reads, anew whenever it is needed, since components may be replaced.
 
-    pipe (Reader): The pipe.
+    pipe (Reader): The calib pipe.
     nlp (Language): The pipeline that it was created in or attached to; `add_pipe(source=...)` alone does not change it.
     """
 
@@ -119,23 +125,17 @@ class SourceLookup:
         return next((name for name, pipe in self.nlp.components if pipe is self.pipe), "") or self.pipe.name
 
     def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
-        """Return the source with its component, looked up again if the pipeline has changed; or None and why there is none.
+        """Return (source bound to its component, "") or (None, why there is none); a binding is kept while nothing changes.
 
-        vocab (Vocab | None): Vocab of the Docs; those of another pipeline cannot be read.
-        RAISES C020: its labels were removed or reordered since the fit. C022: the source cannot read it.
+        vocab (Vocab | None): Vocab of the Docs to read; Docs of another pipeline cannot be read. None checks no vocab.
+        RAISES C020: labels of the component were removed or reordered since the fit. C022: the source cannot read it.
         """
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             return None, why
         # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
-        key = (
-            *nlp.components,
-            *nlp.disabled,
-            source,
-            source.component,
-            fitted_component,
-            bound and getattr(bound.component, "key", None),
-        )
+        spans_key = bound and getattr(bound.component, "key", None)
+        key = (*nlp.components, *nlp.disabled, source, source.component, fitted_component, spans_key)
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
             lookup = look_up(nlp, source, fitted_component, self.pipe.name)
@@ -148,7 +148,7 @@ class SourceLookup:
         return bound, ""
 
     def _why_foreign(self) -> str:
-        """Return why Docs of another vocab cannot be read, or ""."""
+        """Return why Docs with the vocab of another pipeline cannot be read, or "" if they can."""
         if not self.pipe.source.component or self.pipe.source.reads_doc_only:
             return ""
         return (
@@ -157,7 +157,7 @@ class SourceLookup:
         )
 
     def in_pipeline(self, nlp: Language) -> SourceLookup:
-        """Return a lookup for the same pipe in another pipeline. RAISES C120: it is not there, or cannot read its component."""
+        """Return a lookup for the same pipe in another pipeline. RAISES C120: the pipe is not there, or cannot read there."""
         pipe = self.pipe
         new_lookup, component = SourceLookup(pipe, nlp), pipe.source.component
         _, why = new_lookup.bind()
@@ -170,7 +170,7 @@ class SourceLookup:
         return new_lookup
 
     def component(self) -> Any:
-        """Return the component that the source reads; None if it is missing or not needed. RAISES C020, C022: as for `bind`."""
+        """Return the component that the source reads; None if it is missing or not needed. RAISES C020, C022: unreadable."""
         bound, _ = self.bind()
         return None if bound is None else bound.component
 
@@ -189,9 +189,9 @@ class SourceLookup:
         return self.pipe.source.span_labels(component)
 
     def component_to_fit(self, vocab: Vocab | None = None) -> Any:
-        """Return the component that a fit would read, checked; None if the source needs none.
+        """Return the component that a fit reads, after checks that it can be calibrated; None if the source needs none.
 
-        vocab (Vocab | None): Of the Docs.
+        vocab (Vocab | None): Vocab of the Docs of the fit; None checks no vocab.
         RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be calibrated.
             C028: it comes after this pipe. C034: the input of the pipe is not the output of the component.
         """
@@ -228,7 +228,7 @@ class SourceLookup:
 
     @contextmanager
     def settings_restored_on_failure(self) -> Iterator[None]:
-        """Put the settings of the source in the pipeline's config back if the block fails."""
+        """Put the source's settings in the pipeline's config back as they were if the body of the `with` statement fails."""
         config = self.nlp.get_pipe_config(self.name) if self.name in self.nlp.component_names else {}
         source = copy(config.get("source"))
         try:
@@ -239,7 +239,7 @@ class SourceLookup:
             raise
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
-        """Return (code, values) of a warning: CW03 if labels were added, else CW04 if weights changed, else None."""
+        """Return (code, values) of a warning of changes since the fit: CW03 new labels, else CW04 other weights, else None."""
         source, state = self.pipe.source, self.pipe.learned
         fitted_labels = state.component.labels
         n_added = len(labels) - len(fitted_labels)
@@ -257,7 +257,7 @@ class SourceLookup:
         return fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
-        """Select the Docs that have the input and the annotation of the source."""
+        """Select the Docs with all that the source reads and with labels to score; note why it cannot read the others."""
         annotation, source = bound.annotation, bound.source
         # An obstacle may have been removed since: a component may have got its own embeddings.
         obstacle = self._obstacle and self.obstacle(bound.component)
@@ -267,8 +267,8 @@ class SourceLookup:
             if annotation.n_units(doc) <= annotation.kind.first_unit:
                 continue
             hashes = annotation.hashes(doc)
-            is_bare = not np.count_nonzero(hashes) and not source.sets_labels
-            nothing_found = annotation.kind.of_links and is_bare and not annotation.spans_on(doc)
+            is_bare = not np.count_nonzero(hashes) and not source.sets_labels  # no unit has a label
+            nothing_found = annotation.kind.of_links and is_bare and not annotation.spans_on(doc)  # no entity to link
             if not why and is_bare and not nothing_found:
                 why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
                 why += "put the pipe after the component that sets it, and enable that"
@@ -285,10 +285,10 @@ class SourceLookup:
 class ReadableDocs:
     """The Docs of a batch that a source can read.
 
-    source (BoundSource): The source. indices (list[int]), docs (list[Doc]): Index of each in the batch, and the Docs.
-    hashes (list[Hashes]): Label hash of each unit (token) of each Doc.
-    reasons (list[str]): Why other Docs cannot be read, except Docs without tokens.
-    top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
+    source (BoundSource): The source. docs (list[Doc]), indices (list[int]): The Docs, and the position of each in the batch.
+    hashes (list[Hashes]): For each Doc the hash of the label of each token (or of the document).
+    reasons (list[str]): For each other Doc, except those without tokens, why it cannot be read.
+    top_labels (TopLabels | None): Labels for Docs without labels, if the source sets labels.
     """
 
     source: BoundSource
@@ -300,13 +300,17 @@ class ReadableDocs:
 
 
 def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
-    """Return whether a Doc has entities of scored labels that its recognizer did not set. spans: What the source read."""
+    """Return whether a Doc has entities that its recognizer did not set, with labels that the pipe scores.
+
+    spans (Spans | None): The spans that the source read from the recognizer.
+    """
     if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
         return False
-    read, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}
-    first = 0
+    bounds, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}
+    first = 0  # `bounds` counts tokens through all Docs
     for doc in readable.docs:
-        if any((first + ent.start, first + ent.end) not in read for ent in doc.ents if names.get(ent.label_, ent.label_)):
+        scored = [ent for ent in doc.ents if names.get(ent.label_, ent.label_)]
+        if any((first + ent.start, first + ent.end) not in bounds for ent in scored):
             return True
         first += len(doc)
     return False

@@ -1,4 +1,4 @@
-"""Pipelines: loading them, with each failure in one sentence; their calib pipes; what their meta says of these."""
+"""Loads pipelines, with a one-sentence error for each failure, finds their calib pipes, and describes these in the meta."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|m
 
 
 def reason(error: BaseException) -> str:
-    """Return an exception in one line: the faults of a config error, else the first line of its message, else its type."""
+    """Describe an exception in one line: the faults of a config error, else the first line of its message, else its type."""
     from thinc.api import ConfigValidationError
 
     if isinstance(error, ConfigValidationError):
@@ -41,7 +41,7 @@ def reason(error: BaseException) -> str:
 
 
 def import_user_code(code: str | Path | None) -> None:
-    """Import registered functions of the user. code: A file, or the name of a module. RAISES C062: it cannot be imported."""
+    """Import the user's code, which registers functions. code: A .py file, a module name or None. RAISES C062: it fails."""
     if code is not None:
         from spacy.util import import_file
 
@@ -57,7 +57,7 @@ def import_user_code(code: str | Path | None) -> None:
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
     """Load a pipeline. overrides (dict | None): Parts of the config to replace. exclude (Iterable[str]): Pipes to leave out.
 
-    If nothing registers one of its components, the installed package that the pipeline was made from is imported first.
+    If that fails, packages of a pipeline with its name, which may register its components, are imported for a second try.
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
     from spacy.util import get_installed_models, load_model
@@ -88,21 +88,18 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         why = f"Python imports packages by names with underscores; give {model.replace('-', '_')}."
         raise calib_error("C050", model=model, why=why) from None
     except Exception as error:
-        unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
-        why = (
-            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that "
-            "defines or imports it (--code)."
-            if unknown
-            else reason(error)
-        )
+        why = reason(error)
+        if unknown := re.match(r"\[E002\] .*? factory for '(.*?)'", str(error)):
+            why = f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file "
+            why += "that defines or imports it (--code)."
         raise calib_error("C050", model=model, why=why) from None
 
 
 @contextlib.contextmanager
 def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn errors of a block that runs the components with these names, or saves the pipeline, into a CalibError.
+    """Turn any error in a `with` block that runs components, or saves the pipeline, into a CalibError.
 
-    passing (tuple): Exceptions that are raised unchanged.
+    names (Iterable[str]): Names of the components that run. passing (tuple): Exceptions that are raised unchanged.
     RAISES C086: a component fails, and one of those that run is not trained. C490: a component fails otherwise.
     """
     try:
@@ -110,9 +107,9 @@ def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[ty
     except Exception as error:
         if isinstance(error, (CalibError, *passing)):
             raise
-        last = str(error).strip().rpartition("\n")[2]  # of a worker process spaCy gives the whole traceback
-        if ours := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
-            raise CalibError(ours[1], ours[2]) from None
+        last = str(error).strip().rpartition("\n")[2]  # for a worker process spaCy gives the whole traceback
+        if calib_fault := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
+            raise CalibError(calib_fault[1], calib_fault[2]) from None
         from ..sources.source import is_trained
 
         untrained = [name for name in names if not is_trained(nlp.get_pipe(name))]
@@ -123,7 +120,7 @@ def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[ty
 
 
 def _import_pipeline_package(model: str) -> bool:
-    """Import installed packages with a folder's language and pipeline name; return whether one was new."""
+    """Import the installed packages with the language and pipeline name of the folder `model`; return whether any was new."""
     pipeline_name = _name_in(Path(model))
     if pipeline_name is None:
         return False
@@ -137,7 +134,7 @@ def _import_pipeline_package(model: str) -> bool:
 
 
 def _name_in(folder: Path) -> tuple[str, str] | None:
-    """Return language and name of a pipeline from its meta.json; None for a folder without one."""
+    """Return (language, name) of a pipeline from the meta.json in its folder; None without a readable one."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
         return meta["lang"], meta["name"]
@@ -150,12 +147,12 @@ INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": 
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline with other factories (component -> factory). RAISES C050, C010 to C020: as for `load_pipeline`."""
+    """Load a pipeline with other factories (component name -> factory). RAISES C050, C010 to C020: it cannot be loaded."""
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """Check that a pipe can read its component. RAISES C021: it is missing. C069, C084: a pipe that this needs is disabled."""
+    """Check that a calib pipe can read its component. RAISES C021: it is missing. C069, C084: a needed pipe is disabled."""
     component = pipe.source.component
     source = pipe.lookup.component()
     if component and source is None:
@@ -167,7 +164,7 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
 
 
 def check_enabled(nlp: Language, component: str) -> None:
-    """Check that the components that a component listens to are enabled. RAISES C084: one is disabled."""
+    """Check that the embedding components that a component listens to are enabled. RAISES C084: one is disabled."""
     for name in nlp.disabled:
         if component in getattr(nlp.get_pipe(name), "listening_components", ()):
             raise calib_error("C084", name=name, component=component)
@@ -216,7 +213,7 @@ def fitted_pipes_with(nlp: Language, attr: str | None) -> list[Calibrator]:
 
 
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
-    """Return the units that a calib pipe scores, the default first."""
+    """Return the names of the units that a calib pipe scores ("entity", "token" ...), the default first."""
     annotation = pipe.annotation
     if annotation.kind.of_documents:
         return ("document",)
@@ -226,7 +223,7 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
 
 
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
-    """Check that a pipe scores units of this kind. RAISES C446: none does. C447: no pipe sets sentence boundaries."""
+    """Check that one of the calib pipes scores units of this kind. RAISES C446: none does. C447: nothing sets sentences."""
     units = [units_of(pipe) for pipe in pipes]
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):
@@ -262,15 +259,14 @@ _DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", 
 
 
 def facts(pipe: Any) -> dict[str, str]:
-    """Return name -> text of the facts that a Calibrator shows about itself, such as "Method"."""
+    """Return the facts that a Calibrator shows about itself as texts, by name, such as "Method"."""
     info = pipe.fit_info
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
     of_documents = "" if info.kind.of_documents else f" of {info.docs:,} documents"
-    adaptations = "".join(
-        f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
-    )
+    extents = [count_in_words(adaptation["unit"], adaptation["docs"]) for adaptation in info.adaptations]
+    adaptations = "".join(f", adapted to {extent}" for extent in extents)
     return {
         "Name": pipe.name,
         "Calibrates": f"{source} ({plain_name(info.layer)})",
@@ -281,31 +277,33 @@ def facts(pipe: Any) -> dict[str, str]:
 
 
 def note_meta(nlp: Language, name: str, pipe: Any) -> None:
-    """Correct in a pipeline's meta what this pipe reads, assigns and scores: its factory knows the default settings only."""
+    """Correct the meta of a calib pipe (`nlp.get_pipe_meta`): what it requires, assigns and scores under its actual settings.
+
+    The factory declares these facts for the default settings. Nothing is done for a pipe that is not in the pipeline.
+    """
     if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
         return
     meta = nlp.get_pipe_meta(name)
     layer = layer_of(nlp, pipe)
     attributes = nlp.get_factory_meta(meta.factory).assigns if not kind_of(layer).of_documents else _DOC_ATTRIBUTES
+    # A pipe of entities may leave out the attributes of tokens.
     hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
-    assigns = [
-        attribute.replace("._.calib", f"._.{pipe.attr}")
-        for attribute in attributes
-        if not (attribute.startswith("token.") and attribute.endswith(hidden))
-    ]
+    shown = [attribute for attribute in attributes if not (attribute.startswith("token.") and attribute.endswith(hidden))]
+    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in shown]
     reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     set_pipe_meta(nlp, name, replace(meta, requires=reads, assigns=assigns, scores=scores))
 
 
 def _required_attributes(layer: str) -> list[str]:
+    """Return the attributes that an annotation is read from, as in the `requires` of a factory."""
     if layer.startswith(EXTENSION_PREFIX):
         return [f"token.{layer}"]
     return ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READ_ATTRIBUTES.get(layer, [])
 
 
 def layer_of(nlp: Language, pipe: Any) -> str:
-    """Return the annotation that a pipe calibrates; "" if the component is missing or of another type."""
+    """Return the name of the annotation that a pipe calibrates; "" if its component is missing or of another type."""
     source = pipe.source
     if not source.component:
         return source.annotation(None).name

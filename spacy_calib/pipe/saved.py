@@ -1,4 +1,4 @@
-"""Reads and writes the saved state of pipes; registered parts are looked up in the registries."""
+"""Reads and writes the saved state of calib pipes; registered parts of it are looked up in the registries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FITTED = "spacy-calib"
 
 
 def dump(state: dict[str, Any], form: str = FITTED) -> bytes:
-    """Return plain data and numpy arrays as bytes, for `read`."""
+    """Return a state, plain data and numpy arrays, as bytes, for `read`. form (str): Name of its form, which `read` checks."""
     return pack(state, form)
 
 
@@ -27,6 +27,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
     """Read a state from the bytes of `dump`, and build an object from it.
 
     make (Callable): Checks the state and builds the object. name, path (str): Pipe and origin of the bytes, for messages.
+    form (str): Name of the form that was given to `dump`.
     RAISES C010: not the declared form. C011: another version. C012: a part is not installed.
     """
     is_collecting = gc.isenabled()
@@ -43,7 +44,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
     except Exception as error:  # parts from other packages, spaCy, thinc or json may raise anything
         why = f"{type(error).__name__}: {brief(error, 160)}"
         if is_collecting:
-            gc.enable()  # srsly's msgpack_loads, by which spaCy loads, turns it off, and leaves it off where it fails
+            gc.enable()  # srsly's msgpack_loads, which spaCy calls, disables the garbage collector, and leaves it so on failure
     raise calib_error("C010", name=name, path=path, why=why)
 
 

@@ -1,4 +1,4 @@
-"""The figures of `spacy evaluate`, and those of a fit in meta.json, which `spacy package` copies into a README."""
+"""Calibration figures for `spacy evaluate`, and of a fit for meta.json, which `spacy package` copies into a README."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
-    """Collect the scores that a calib pipe wrote on predicted Docs, with gold. labels (Sequence[str]): Labels of its source."""
+    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, with gold. labels: Of its source."""
     from ..gold.scored_corpora import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
@@ -33,9 +33,10 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
 
 
 def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
-    """Return calibration errors and every registered metric, raw and calibrated on the same pairs; None if there are no pairs.
+    """Return calibration errors and all registered metrics of some pairs, for calibrated scores and ("_raw") for raw ones.
 
-    groups (Groups | None): Tag groups for GMCE; None (an unfitted pipe) gives no GMCE.
+    groups (Groups | None): Tag groups for GMCE; None (an unfitted pipe) gives no GMCE. attr (str): Prefix of the keys.
+    RETURNS (dict): "<attr>_<figure>" -> value, None without pairs.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
     pairs, metrics = judged_pairs.pairs, select_listed(by_short("calib_metrics"))
@@ -58,18 +59,19 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
-    """Return the prefixes of the figures of a pipe's tokens ("" for none) and spans; entities get the plain prefix."""
+    """Return (prefix of the figures of tokens, "" for no figures; prefix of those of spans); entities get the prefix `attr`."""
     return (f"{attr}_token" if token_scores else "", attr) if of_entities else (attr, f"{attr}_span")
 
 
 def score_names() -> list[str]:
-    """Return the figures of `calib_scores` that are single numbers. RAISES C185, C190: as for `calib_scores`."""
+    """Return the names of all figures that are single numbers. RAISES C185, C190: two figures have one short name."""
     return ["smce", "gmce", "ece", *select_listed(by_short("calib_metrics"))]
 
 
 class CalibScorer:
-    """Scores one calib pipe. n_bins (int): Adaptive bins. n_groups (int | None): Tag frequency groups; None: those of the fit.
+    """The scorer of a calib pipe: called on examples, it returns their calibration figures for `nlp.evaluate`.
 
+    n_bins (int): Adaptive bins. n_groups (int | None): Tag frequency groups for GMCE; None takes the groups of the fit.
     RAISES C001: n_bins or n_groups is not a whole number of at least 1.
     """
 
@@ -100,24 +102,24 @@ class CalibScorer:
         return scores
 
     def judging(self, groups: Groups, labels: Sequence[str]) -> Groups:
-        """Return the groups to evaluate by: those of the fit, or n_groups tag frequency groups."""
+        """Return the groups for GMCE: `groups` (those of the fit), or n_groups tag frequency groups made from them."""
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
 def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
-    """Return a CalibScorer with the settings of a pipe's scorer (else defaults). n_groups: None takes the scorer's."""
-    own_groups = getattr(scorer, "n_groups", None)
-    return CalibScorer(getattr(scorer, "n_bins", 10), own_groups if n_groups is None else n_groups)
+    """Return a CalibScorer with the settings of a pipe's scorer, or defaults; n_groups replaces its setting if not None."""
+    scorer_groups = getattr(scorer, "n_groups", None)
+    return CalibScorer(getattr(scorer, "n_bins", 10), scorer_groups if n_groups is None else n_groups)
 
 
 def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
-    """Replace the figures of a pipe in the pipeline's meta."""
+    """Replace the calibration figures of a pipe in the "performance" of the pipeline's meta."""
     drop_performance(nlp, attr)
     nlp.meta.setdefault("performance", {}).update(figures)
 
 
 def drop_performance(nlp: Language, attr: str) -> None:
-    """Remove the figures of a pipe from the pipeline's meta, and "performance" if it is then empty."""
+    """Remove the calibration figures of a pipe from "performance" in the pipeline's meta, and that if it is then empty."""
     performance = nlp.meta.get("performance", {})
     figures = ["gmce_per_group", *(f"{name}{suffix}" for name in score_names() for suffix in ("", "_raw"))]
     prefixes = (attr, f"{attr}_token", f"{attr}_span")

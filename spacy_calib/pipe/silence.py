@@ -1,4 +1,4 @@
-"""Why a pipe scores nothing: its component gives no probabilities, or the texts have nothing that it could score."""
+"""Finds out why a calib pipe scores nothing: its component gives no probabilities, or the texts have nothing to score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def why_silent(pipe: Calibrator, docs: Iterable[Doc]) -> str:
-    """Return why a pipe scored none of these Docs, by the first that it should have scored; "" if it had nothing to score."""
+    """Return why a pipe scored none of these Docs, by the first one with units to score; "" if no reason is found."""
     annotation, source = pipe.annotation, pipe.lookup.component()
     doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.kind.first_unit), None)
     if doc is None:
@@ -27,7 +27,7 @@ def why_silent(pipe: Calibrator, docs: Iterable[Doc]) -> str:
 
 
 def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
-    """Build C075, or C745 for an empty reason, for a pipe that scored none of n_docs Docs. why (str): From `why_silent`."""
+    """Build the error for a pipe that scored none of n_docs Docs: C075 with the reason `why`, C745 if that is ""."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
     no_unit = "none" if pipe.annotation.kind.of_documents else "no token"
@@ -35,7 +35,7 @@ def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
 
 
 class SilenceCheck:
-    """Finds out why a pipe scores nothing while a stream of Docs passes, as the Docs are freed afterwards."""
+    """Finds out why a pipe scores nothing while a stream of Docs passes through `watch`, as the Docs are not kept."""
 
     def __init__(self, pipe: Calibrator):
         self._pipe, self._annotation = pipe, pipe.annotation
@@ -43,7 +43,7 @@ class SilenceCheck:
         self.n_docs = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples, and check the first predicted Doc that the pipe should have scored."""
+        """Yield the examples unchanged, and find the reason on the first predicted Doc with units to score."""
         for example in examples:
             self.n_docs += 1
             # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.

@@ -1,4 +1,4 @@
-"""The learned state of a calib pipe: what a fit learned, its summary, and its one saved form. For arrays, never Docs."""
+"""The learned state of a calib pipe: the fitted steps, the summary of the fit, and the form in which both are saved."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from ..pairs.seen_texts import FitTextDigests, TextUnits
 
 
-# Where a fit counts labels that nobody counted for it.
+# Source of the tag counts if none were given: the fit counts the labels of its own data.
 HERE = "the fit data"
 
 
 def _layer(value: Any, where: str) -> str:
     layer: str = text(value, where)
-    kind_of(layer)  # refuses an unknown one
+    kind_of(layer)  # raises C001 for an unknown annotation
     return layer
 
 
@@ -83,7 +83,7 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Return the cut-offs of a card with pretrained maps, or None. cutoff (Mapping | None): In the form _CARD_CUTOFF."""
+    """Return the cut-offs that a card gives with its pretrained maps, or None. cutoff (Mapping | None): Its "cutoff"."""
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 
@@ -91,10 +91,10 @@ def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
 class FitRow(Serializable):
     """A row of the fit table: all pairs, or those of one group.
 
-    group (str): Name of the group, or "all". tags (int): Number of its tags.
-    share (float | None): Share of the gold labels; None if none was counted. pairs, hits (int): Pairs of its fit, and hits.
+    group (str): Name of the group, or "all". tags (int): Number of its tags. share (float | None): Share of the gold labels
+        with these tags; None if none was counted. pairs, hits (int): Number of its pairs, and of hits among them.
     raw, calibrated (float | None): Calibration error of raw and of cross-validated scores; None without pairs.
-    fallback (str): Recalibrator used instead of its own, and why; "" if it has its own.
+    fallback (str): The recalibrator that the group uses in place of its own, and why; "" if it has its own.
     """
 
     group: str = saved_field(text)
@@ -112,9 +112,10 @@ class SpanFitInfo(Serializable):
     """Summary of the fit of spans (entities).
 
     event (str): When a span counts as right. labels (list[str]): Labels of the spans.
-    spans, right, candidates (int): Spans on the Docs with known gold, right ones among them, other candidates.
-    fallback (str): Why raw scores are returned, "" if they are not. table (list[FitRow]): All spans, then each group.
-    context (Mapping | None): Summary of the span context, None without it. held_out (HeldOut | None): As in FitInfo, by span.
+    spans, right, candidates (int): Number of spans on the Docs with known gold, of right ones among them, of other candidates.
+    fallback (str): Why raw scores are returned, "" if they are not. table (list[FitRow]): A row for all spans, then by group.
+    context (Mapping | None): Summary of the span context, if any. held_out (HeldOut | None): Raw and calibrated scores of the
+        spans on held-out folds; None for a single document.
     """
 
     event: str = saved_field(text)
@@ -132,18 +133,18 @@ class SpanFitInfo(Serializable):
 class FitInfo(Serializable):
     """Summary of a fit: data and steps; the default values are those of a pipe that is not fitted.
 
-    component, layer (str): Component, and annotation of its labels. threshold (float): Of the pipe.
-    docs (int), unit (str): Number of documents, and their kind. tokens (int): Tokens (or documents) with gold.
-    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): What is printed of them.
-    label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
+    component, layer (str): Component, and annotation of its labels. threshold (float): Raw score below which pairs are dropped.
+    docs (int), unit (str): Number of documents, and their kind. tokens (int): Number of tokens (or documents) with gold.
+    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): What messages report of
+        them. label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
     counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
     scaling, tag_offsets, context (Mapping | None): Summary of each step, None without the step.
-    selection (Mapping | None): The candidates of the selection.
-    table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated and raw scores on held-out folds.
-    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Summary of each.
+    selection (Mapping | None): The candidates that the setting `selection` compared, and the chosen one.
+    table (list[FitRow]): For all pairs, then by group. held_out (HeldOut | None): Raw and calibrated scores on held-out folds.
+    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Their summaries.
     versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
-    conventions (list[Mapping]): Tags of the component ("said") that the gold of a "file" (an index) often labels otherwise
-        ("gold") although their scores are high: in "tokens" of "of" cases.
+    conventions (list[Mapping]): Tags of the component ("said") for which a gold file ("file", its index) often has another tag
+        ("gold") although the scores are high: for "tokens" of the "of" tokens with such scores.
     """
 
     component: str = saved_field(text, "")
@@ -176,12 +177,12 @@ class FitInfo(Serializable):
         return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Return whether these are the cut-offs of the card that the maps come from."""
+        """Return whether these cut-offs are those of the card that the pretrained maps come from."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """Return the range of bias that a card expects on new texts; None after a fit or an adaptation."""
+        """The (lowest, highest) bias of scores that the card expects on new texts; None after a fit or an adaptation."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 
@@ -192,18 +193,17 @@ class FitInfo(Serializable):
 
 
 def _span_context(value: Any, where: str) -> Any:
-    """Read the span context that a fit learns; or check a registered part, which is rebuilt later."""
+    """Read a saved span context: return a SpanContextModel, or the checked state of a registered part, rebuilt later."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
     return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
 
 def _contradiction(fields: dict[str, Any]) -> str:
-    """Return why the parts of a state contradict each other, or ""."""
+    """Return why the fields of a saved pipe state contradict each other, or ""."""
     maps, spans, info = fields["maps"], fields["span_maps"], fields["fit_info"]
     if maps is None:
-        learned_keys = [
-            name for name in (*TOKENS, *SPANS, "record", "seen", "judged_by", "fit_info") if fields[name] is not None
-        ]
+        names = (*TOKENS, *SPANS, "record", "seen", "judged_by", "fit_info")
+        learned_keys = [name for name in names if fields[name] is not None]
         return f"'{learned_keys[0]}' is there and 'maps' is not" if learned_keys else ""
     n = len(fields["labels"])
     if fields["judged_by"] is not None and len(fields["judged_by"].of_tag) != n:
@@ -245,10 +245,10 @@ class PipeState:
     """What a fit learned; the default values are those of an unfitted pipe, which returns raw scores.
 
     tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the
-    component. judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the
-    recalibrators. record (bytes | None): Saved `FitRecord`, or None. seen_state (dict | None): Saved `seen_texts`, or None.
-    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown. kept_labels
-    (tuple[str, ...]): Labels of `Source.kept_labels`.
+    component. judged_by (Groups | None): Groups by which errors are computed, those of the setting `grouping`; a selection may
+    have chosen others for the recalibrators. record (bytes | None): Saved FitRecord, from which accuracies on new texts are
+    estimated. seen_state (dict | None): Saved `seen_texts`. info (FitInfo): Summary of the fit. weights (str): Fingerprint of
+    the component's weights, "" if unknown. kept_labels (tuple[str, ...]): Labels that only the source's settings contain.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
@@ -289,25 +289,25 @@ class PipeState:
 
     @cached_property
     def seen_texts(self) -> FitTextDigests | None:
-        """Digests of the fit documents, to recognize them in other data; built when needed, None for a pipe fitted without."""
+        """Digests of the fit documents, to recognize these in other data; None for a pipe that has none."""
         from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
         return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
 
     @property
     def identity(self) -> str:
-        """Digest of all that scores depend on, without cut-offs and without what a fit remembers of its texts."""
+        """Digest of the learned state that scores depend on: all but cut-offs, summaries and records of the fit data."""
         others = ("cutoffs", "label_cutoffs", "recall_cutoffs", "fit_info", "record", "seen", "kept_labels", "judged_by")
         state = {key: value for key, value in self.state().items() if key not in others}
         return blake2b(pack(state, ""), digest_size=6).hexdigest()
 
     def overlap_with(self, texts: TextUnits) -> dict[str, Any] | None:
-        """Return the overlap of texts with the fit data, as `TrainTestOverlap`; None if either is not known."""
+        """Return the fields of the TrainTestOverlap of some texts with the fit data; None if it cannot be computed."""
         share = None if self.seen_texts is None else self.seen_texts.overlap_with(texts)
         return None if share is None else share.to_dict()
 
     def state(self) -> dict[str, Any]:
-        """Return plain data and arrays, in the form STATE."""
+        """Return the state as plain data and arrays, in the form STATE, for `read`."""
         return {
             "labels": list(self.component.labels),
             "kind": self.component.kind,
@@ -323,7 +323,11 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a whole state, then build the object; `load` rebuilds parts. RAISES InvalidState; C001: a cut-off."""
+        """Check a saved state, and build the object. load (Callable): Rebuilds a registered part from its state.
+
+        normalize (bool | str): The setting of this name, which is not saved.
+        RAISES InvalidState: the data is not in the form STATE. C001: a cut-off is out of range.
+        """
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)
         if isinstance(fields["span_context"], dict):

@@ -1,7 +1,7 @@
-"""Compares new documents with the fit data of a pipe: by scores, labels and expected accuracy.
+"""Compares new documents with the fit data of a pipe (drift): by scores, labels and expected accuracy.
 
-A profile of the fit data holds means over all documents and their variances, never a value of one document: scores of a short
-text would betray it to anybody who guesses texts and scores the guesses.
+A saved profile of the fit data has means over all documents and their variances, but no value of a single document: anybody who
+guessed a short text could confirm the guess by its scores.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UnitScores:
 
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
-        """Select the tokens that count (`is_counted`). labels (Sequence[str]): Of the source; for lemmas perhaps edit trees."""
+        """Take the scored tokens of a corpus, without white space. labels (Sequence[str]): The source's, perhaps edit trees."""
         rows = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
         # Of several edit trees that yield one lemma, the most probable overwrites the others.
@@ -72,16 +72,17 @@ class UnitScores:
 
     @classmethod
     def from_spans(cls, corpus: ScoredCorpus) -> UnitScores:
+        """Take the scored spans (entities) of a corpus, without labels."""
         documents = corpus.documents_of(corpus.spans.docs)
         return cls(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
     def take(self, index: Ints) -> UnitScores:
-        """Select by index; n_docs stays."""
+        """Return the units at these indices; n_docs stays."""
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
         return UnitScores(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
     def of_documents(self, documents: Ints) -> UnitScores:
-        """Select documents, by ascending index, and renumber them from 0."""
+        """Return the units of these documents (ascending indices), renumbered from 0."""
         subset = self.take(np.flatnonzero(np.isin(self.documents, documents)))
         return replace(subset, documents=np.searchsorted(documents, subset.documents), n_docs=len(documents))
 
@@ -112,7 +113,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """Verdict on new documents: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple): () if they are not compared."""
+    """Whether new documents are like the fit data: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks: () if not compared."""
 
     verdict: str
     checks: tuple[Check, ...] = ()
@@ -125,10 +126,11 @@ class Drift:
 
 @dataclass(frozen=True, eq=False)
 class DriftSums(FieldwiseSum):
-    """Sums over documents, in the columns of a profile and two more: the numbers of tokens and of entities.
+    """Sums over documents of what DriftProfile compares, which can be added up for batches of documents.
 
-    documents (int): Number of documents with tokens. totals (Floats): Sums, shape (K + 2,). moments (Floats): Sums of the
-    products of two columns, (K + 2, K + 2); a fit does not save them.
+    The columns are the K columns of `DriftProfile.means`, then the number of tokens and the number of entities.
+    documents (int): Number of documents with tokens. totals (Floats): Sum of each column, shape (K + 2,). moments (Floats): Sum
+    of the products of each two columns, (K + 2, K + 2); a fit does not save them.
     """
 
     documents: int
@@ -137,21 +139,21 @@ class DriftSums(FieldwiseSum):
 
     @classmethod
     def from_tables(cls, table: Floats) -> DriftSums:
-        """Sum over documents. table (Floats): From `_table`."""
+        """Sum the rows of a table. table (Floats): The columns for each document, shape (n_docs, K + 2)."""
         return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)
 
     @property
     def sizes(self) -> Floats:
-        """The number of tokens or entities that each column is a sum over, shape (K,)."""
+        """Number of units that each column sums over, shape (K,): entities for the last column, tokens for the others."""
         return np.append(np.full(len(self.totals) - 3, self.totals[-2]), self.totals[-1])
 
     @property
     def means(self) -> Floats:
-        """Mean of each column, 0 without entities, shape (K,)."""
+        """Mean of each column over its units, shape (K,); 0 for the last column without entities."""
         return np.asarray(self.totals[:-2] / np.maximum(self.sizes, 1))
 
     def chances(self) -> Floats:
-        """Return the quantile of each check's difference between these means and those of their source, shape (4,)."""
+        """Return the 99.5 % quantile of each check's difference between these means and those of endless such texts, (4,)."""
         from scipy.stats import norm, t
 
         n_columns = len(self.means)
@@ -170,12 +172,13 @@ class DriftSums(FieldwiseSum):
 class DriftProfile(Serializable):
     """Means over the fit documents, with which new documents are compared.
 
-    documents (int): Number of documents with tokens. tokens, entities (float): Their numbers; no
+    documents (int): Number of documents with tokens. tokens, entities (float): Number of tokens, and of entities, in them; 0
         entities if fewer than MIN_DOCUMENTS documents have some.
-    labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of MIN_DOCUMENTS documents or more.
-    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities, (K,).
-    chances (Floats): 99.5 % quantile of each check's difference between these means and those of their source, (4,).
-    limits (Floats): As in Check, (4,).
+    labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of those in MIN_DOCUMENTS documents.
+    means (Floats): Mean raw and calibrated score, share of each of the L labels and of all others, mean raw score of entities:
+        shape (K,), K = L + 4.
+    chances (Floats): For each check the 99.5 % quantile of the difference from `means` to those of endless such texts, (4,).
+    limits (Floats): For each check the smallest difference that matters, (4,).
     """
 
     documents: int = saved_field(whole(MIN_DOCUMENTS))
@@ -206,22 +209,23 @@ class DriftProfile(Serializable):
         sums = DriftSums.from_tables(table)
         accuracy_limit = np.clip(_ERROR_SHARE * (1 - sums.means[1]), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
         limits, chances = np.array([_SCORE_LIMIT, _LABEL_LIMIT, accuracy_limit, _ENTITY_LIMIT]), sums.chances()
+        # If parts of the fit data differ by more than sampling explains, only larger differences matter on new texts.
         for part in np.array_split(np.arange(len(table)), _PARTS):
-            inside, outside = (DriftSums.from_tables(rows) for rows in (table[part], np.delete(table, part, axis=0)))
-            if not sums.totals[-1] or (inside.totals[-1] and outside.totals[-1]):
-                share = (inside.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]
-                changes = _differences(inside.means - outside.means)
+            of_part, of_rest = (DriftSums.from_tables(rows) for rows in (table[part], np.delete(table, part, axis=0)))
+            if not sums.totals[-1] or (of_part.totals[-1] and of_rest.totals[-1]):
+                share = (of_part.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]  # of the tokens, and of the entities
+                changes = _differences(of_part.means - of_rest.means)
                 is_larger = changes > chances / np.sqrt(np.maximum(share * (1 - share), 1e-12))
                 limits = np.where(is_larger, np.maximum(limits, changes), limits)
         numbers = (_rounded(values) for values in (sums.means, chances, limits))
         return cls(sums.documents, float(sums.totals[-2]), float(sums.totals[-1]), labels, *numbers)
 
     def sums_of(self, tokens: UnitScores, spans: UnitScores | None = None) -> DriftSums:
-        """Return the sums over new documents that a comparison needs."""
+        """Sum the scores and labels of new documents, for `compare`. tokens, spans (UnitScores): Their tokens, and entities."""
         return DriftSums.from_tables(_table(tokens, spans if self.entities else None, self.labels))
 
     def compare(self, new: DriftSums) -> Drift:
-        """Compare new documents with the fit data; fewer than MIN_DOCUMENTS are not compared."""
+        """Compare new documents with the fit data. new (DriftSums): Sums of them; of fewer than MIN_DOCUMENTS: TOO_FEW."""
         if new.documents < MIN_DOCUMENTS:
             return Drift(TOO_FEW)
         values, chances = _differences(new.means - self.means), np.hypot(self.chances, new.chances())
@@ -233,7 +237,7 @@ class DriftProfile(Serializable):
 
 
 def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
-    """Return the labels with a share of their own: those that a few documents have would tell of these, so they are pooled."""
+    """Return the labels with a share of their own, most frequent first; labels of few documents would identify these."""
     names, columns = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
     columns = columns.reshape(-1)
     counts = cross_sums(columns, tokens.documents, (len(names), tokens.n_docs))
@@ -247,12 +251,13 @@ def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
 
 
 def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
-    """Return each document's sums in the columns of a profile, and numbers of tokens and entities, shape (n_docs, K + 2)."""
+    """Return the columns of DriftSums for each document, shape (n_docs, K + 2). labels: Those with a share of their own."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
     columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
     documents, raw = ((), ()) if spans is None else (spans.documents, spans.raw)
     units = (tokens.documents, tokens.documents, np.asarray(documents, dtype=np.intp))
+    # Sums by document of raw and calibrated scores of tokens, and of raw scores of entities.
     scores = [sum_by(*pair, n_docs) for pair in zip(units, (tokens.raw, tokens.calibrated, raw), strict=True)]
     counts = cross_sums(columns, tokens.documents, (n_labels + 1, n_docs))
     sizes = [sum_by(documents, None, n_docs) for documents in units[1:]]
@@ -260,11 +265,11 @@ def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) 
 
 
 def _differences(changes: Floats) -> Floats:
-    """Return the difference of each check, shape (..., 4), from changes of means, (..., K); of labels the total variation."""
+    """Return the difference of each check, (..., 4), from changes of means, (..., K): total variation for labels, else |x|."""
     raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
     return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 
 
 def _rounded(values: Floats) -> Floats:
-    """Round to _DIGITS significant digits: exact sums would betray which guessed texts they are the sums of."""
+    """Round to _DIGITS significant digits, since exact sums would confirm to anybody who guesses the texts of the fit."""
     return np.array([float(f"{value:.{_DIGITS}g}") for value in values])

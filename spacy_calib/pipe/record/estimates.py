@@ -36,9 +36,9 @@ class ShareEstimate(NamedTuple):
 class EventSums(FieldwiseSum):
     """Expected numbers of k kinds of events (right tokens, for instance) in D documents.
 
-    expected (Floats): Expected number, shape (D, k). independent (Floats): Its variance if events were independent, (D, k).
-    units (Floats): Tokens of each document, shape (D,).
-    squares (Floats | None): Square of `units`; if a row is the total of documents, the sum of their squares. None computes it.
+    expected (Floats): Expected number, shape (D, k). independent (Floats): Variance of the number if events are independent,
+    (D, k). units (Floats): Number of tokens of each document, (D,). squares (Floats | None): Sum of the squared token numbers
+    of the documents that a row stands for, (D,); None if each row is one document.
     """
 
     expected: Floats
@@ -47,7 +47,7 @@ class EventSums(FieldwiseSum):
     squares: Floats | None = None
 
     def total(self) -> EventSums:
-        """Return all documents as one row, which can be added to others."""
+        """Return the sums over all documents as a single row, which can be added to the row of other documents."""
         return EventSums(
             self.expected.sum(axis=0, keepdims=True),
             self.independent.sum(axis=0, keepdims=True),
@@ -57,18 +57,18 @@ class EventSums(FieldwiseSum):
 
     @property
     def units_squared(self) -> float:
-        """Sum over documents of the squared numbers of tokens."""
+        """The sum over documents of their squared numbers of tokens."""
         return float((np.square(self.units) if self.squares is None else self.squares).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals(Serializable):
-    """Residuals of the fit documents: k kinds of events minus the numbers that out-of-fold scores expect.
+    """Residuals on the fit documents: numbers of k kinds of events minus those that out-of-fold scores expect.
 
     docs (int): Number of documents with tokens. units, squares (float): Sum of their numbers of tokens, and of the squares of
-    these. residual (Floats): Sum of the residuals, shape (k,). independent (Floats): Variance of the number of events if these
-    were independent, summed over documents, (k,). moment (Floats): Sum over documents of the products of two kinds' residuals
-    about their mean, (k, k). neighbours (Floats): Addition to `moment` from covariances between neighbouring documents, (k, k).
+    these. residual (Floats): Sum of the residuals, shape (k,). independent (Floats): Sum of the variances of the numbers if
+    events are independent, (k,). moment (Floats): Sum over documents of the products of two kinds' residuals about their mean
+    per token, (k, k). neighbours (Floats): The same sum over pairs of neighbouring documents, weighted by distance, (k, k).
     """
 
     docs: int = saved_field(whole(1))
@@ -94,12 +94,15 @@ class Residuals(Serializable):
 
     @classmethod
     def from_events(cls, events: Floats, sums: EventSums) -> Residuals:
-        """Compute residuals of the documents with tokens. events (Floats): Events of each document, shape (D, k), in order."""
+        """Compute the residuals. events (Floats): Actual number of events in each document, in text order, shape (D, k).
+
+        sums (EventSums): The expected numbers; documents without tokens are left out.
+        """
         with_tokens = np.flatnonzero(sums.units > 0)
         units = sums.units[with_tokens].astype(np.float64)
         residual = (events - sums.expected)[with_tokens]
         deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
-        # Both orders of the lagged products, with Bartlett's weights.
+        # Products of documents at each lag, in both orders, with Bartlett's weights.
         neighbours = np.zeros((deviations.shape[1], deviations.shape[1]))
         for lag in range(1, min(_LAGS, len(deviations) - 1) + 1):
             products = deviations[:-lag].T @ deviations[lag:]
@@ -111,20 +114,20 @@ class Residuals(Serializable):
 
     @property
     def n_effective(self) -> float:
-        """Number of documents of equal length that are as informative (Kish 1965)."""
+        """The number of documents of equal length that would be as informative (Kish 1965)."""
         return self.units**2 / max(self.squares, 1e-300)
 
     def correction(self, units: float) -> Floats:
-        """Return the events to add to those expected in `units` tokens, (k,): the mean residual per token times `units`."""
+        """Return what to add to the expected events of `units` tokens, (k,): the mean residual per token times `units`."""
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Estimate by moments the variance of the residual per token that a document's tokens share. weights: (k,)."""
+        """Estimate by moments the variance between documents of the mean residual per token. weights: Of the kinds, (k,)."""
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the variance of the error of a weighted sum of new documents' events, corrected by the residuals.
+        """Return the error variance of the expected, corrected weighted sum of the events in new documents.
 
         weights (Floats): Weight of each kind of event, shape (k,). sums (EventSums): Of the new documents.
         """
@@ -134,10 +137,9 @@ class Residuals(Serializable):
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _MIN_VARIANCE)
         shift = self.shift_variance(weights)
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
-        of_fit = (
-            max(moment, float(np.square(weights) @ self.independent)) * effect * (float(sums.units.sum()) / self.units) ** 2
-        )
-        return of_new + of_fit
+        # The mean residual, which corrects the sum, has an error of its own.
+        of_correction = max(moment, float(np.square(weights) @ self.independent)) * effect
+        return of_new + of_correction * (float(sums.units.sum()) / self.units) ** 2
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
@@ -147,12 +149,12 @@ def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
 
 
 def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Floats:
-    """Return a table of this shape: the number of units in each row and column."""
+    """Count units by two indices. rows, columns (Ints): Indices of each unit. RETURNS: Table of counts, with this shape."""
     return sum_by(rows * shape[1] + columns, None, shape[0] * shape[1]).reshape(shape)
 
 
 def token_sums(scores: Floats, documents: Ints, n_docs: int) -> EventSums:
-    """Return the expected number of right tokens of each document. scores (Floats): Calibrated score of each token."""
+    """Sum the expected right tokens of each document, k = 1. scores (Floats): Calibrated score of each token's label."""
     expected_counts, independent = sum_by(documents, scores, n_docs), sum_by(documents, scores * (1 - scores), n_docs)
     return EventSums(expected_counts[:, None], independent[:, None], sum_by(documents, None, n_docs))
 
@@ -160,10 +162,10 @@ def token_sums(scores: Floats, documents: Ints, n_docs: int) -> EventSums:
 def expected_accuracy(
     residuals: Residuals, sums: EventSums, confidence: float = 0.95, source_variance: float = 0.0
 ) -> ShareEstimate:
-    """Estimate the share of right labels among all tokens.
+    """Estimate the accuracy on new documents, the share of right labels among all tokens, with its interval.
 
-    residuals (Residuals): Of right tokens in the fit data, k = 1. sums (EventSums): Of the new documents.
-    confidence (float): In (0, 1). source_variance (float): Variance of their source's shift of log-odds.
+    residuals (Residuals): Of right tokens in the fit data, k = 1. sums (EventSums): Of right tokens in the new documents.
+    confidence (float): Of the interval, in (0, 1). source_variance (float): From `variance_between_sources`; 0 for one source.
     RAISES C001: confidence out of range.
     """
     units = float(sums.units.sum())
@@ -173,13 +175,13 @@ def expected_accuracy(
 
 
 def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -> float:
-    """Estimate by moments the variance of the shift of log-odds in an unknown source; 0 if there is one source only.
+    """Estimate by moments how much the log-odds of right tokens shift from source to source, as a variance; 0 for one source.
 
     A source may be labelled differently. To first order, its number of right tokens differs from the expected one by its shift
     times the sum of p (1 - p), and noise. Few sources show too little: the factor 1 + 2 / n was chosen on EWT and GUM.
 
-    errors (Floats): Right minus expected tokens of each of n sources, shape (n,). variances (Floats): Sum of p (1 - p) there.
-    noise (Floats): Variance of the error without a shift.
+    errors (Floats): Right minus expected tokens of each of n sources, (n,). variances (Floats): Sum of p (1 - p) of each.
+    noise (Floats): Variance of each error without a shift.
     """
     n, squares = len(errors), float(np.square(variances).sum())
     if n < 2 or squares <= 0:
@@ -189,9 +191,10 @@ def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -
 
 
 def interval(share: float, variance: float, docs: float, confidence: float) -> ShareEstimate:
-    """Return the interval between quantiles of a beta distribution with this mean and variance: it stays in [0, 1].
+    """Return an estimated share with its confidence interval, between quantiles of a beta distribution and so within [0, 1].
 
-    docs (float): Documents of equal length from which the variance was learned: few widen the interval as in Student's t.
+    share, variance (float): Mean and variance of the distribution. docs (float): Effective number of documents from which the
+    variance was learned; few widen the interval as in Student's t. confidence (float): In (0, 1).
     RAISES C001: confidence out of range.
     """
     from scipy.stats import beta, norm, t
@@ -212,10 +215,10 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> S
 
 
 class EntitySums(NamedTuple):
-    """Sums of the scores of D documents' entities, shape (D,).
+    """Sums over the entities and tokens of each of D documents, shape (D,).
 
-    predicted (Floats): Predicted entities. right, spread (Floats): Sum of their scores p, and of p (1 - p).
-    missed_tokens (Floats): Expected entity tokens outside of them, the sum of 1 - P(O). units (Floats): As in EventSums.
+    predicted (Floats): Number of predicted entities. right, spread (Floats): Sum of their scores p, and of p (1 - p).
+    missed_tokens (Floats): Expected number of entity tokens that are predicted as O. units (Floats): Number of tokens.
     """
 
     predicted: Floats
@@ -232,11 +235,10 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Serializable):
-    """Predicts the number of missed gold entities.
+    """Predicts how many gold entities a recognizer misses: with a wrong prediction (bounds or label) in their place, or none.
 
-    A gold entity is missed if a wrong one (wrong bounds or label) or none was predicted in its place.
-    per_wrong (float): Missed entities per wrong predicted entity.
-    per_outside (float): Missed entities per token of `EntitySums.missed_tokens`, expected outside of predictions.
+    per_wrong (float): Number of missed entities per wrong predicted entity.
+    per_outside (float): Number of missed entities per expected entity token that is predicted as O.
     residuals (Residuals): Of the fit data, of k = 2 kinds: right entities (column 0) and missed ones (column 1).
     """
 
@@ -246,9 +248,9 @@ class EntityModel(Serializable):
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
-        """Fit both rates by non-negative least squares, documents weighted by 1 / tokens, scaled to give the total.
+        """Fit both rates by non-negative least squares, with documents weighted by 1 / tokens, and scale them to fit the total.
 
-        sums (EntitySums): From out-of-fold scores. right, gold (Floats): Right and gold entities of each document, (D,).
+        sums (EntitySums): From out-of-fold scores. right, gold (Floats): Right and gold entities in each document, (D,).
         """
         from scipy.optimize import nnls
 
@@ -263,7 +265,7 @@ class EntityModel(Serializable):
         return cls(model.per_wrong, model.per_outside, Residuals.from_events(events, model.sums(sums)))
 
     def sums(self, entity_sums: EntitySums) -> EventSums:
-        """Return the expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
+        """Return the expected right and missed entities of each document, k = 2; missed ones have the variance of a Poisson."""
         n_missed = self.per_wrong * entity_sums.wrong + self.per_outside * entity_sums.missed_tokens
         return EventSums(
             np.stack([entity_sums.right, n_missed], axis=1), np.stack([entity_sums.spread, n_missed], axis=1), entity_sums.units
@@ -272,7 +274,7 @@ class EntityModel(Serializable):
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """Expected numbers and quality of `predicted` entities; precision, recall and f are None if the denominator is 0."""
+    """Expected numbers of right and of gold entities, with precision, recall and F, each None if its denominator is 0."""
 
     predicted: int
     right: float
@@ -283,9 +285,11 @@ class EntityEstimates:
 
 
 def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, confidence: float = 0.95) -> EntityEstimates:
-    """Estimate precision, recall and F, with intervals by linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
+    """Estimate precision, recall and F of entities on new documents, with confidence intervals.
 
-    sums (EventSums): From `EntityModel.sums`. n_predicted (float): Predicted entities. RAISES C001: confidence out of range.
+    The variances are those of linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
+    sums (EventSums): `model.sums` of the documents. n_predicted (float): Number of predicted entities there.
+    RAISES C001: confidence out of range.
     """
     residuals = model.residuals
     counts = sums.expected.sum(axis=0) + residuals.correction(float(sums.units.sum()))
@@ -293,7 +297,7 @@ def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, co
     gold = right + max(0.0, float(counts[1]))
 
     def share(numerator: float, denominator: float, weights: tuple[float, float]) -> ShareEstimate | None:
-        """Return the ratio; None if it is undefined. weights: Derivatives by right and missed entities, times denominator."""
+        """Return the ratio; None if undefined. weights: Its derivatives by right and missed entities, times the denominator."""
         if denominator <= 0:
             return None
         variance = residuals.variance(np.array(weights), sums) / denominator**2

@@ -1,4 +1,4 @@
-"""The record of the fit data in a fitted pipe: for expected accuracies, and for the comparison with new texts; no text."""
+"""The record of its fit data that a pipe saves, to estimate accuracies on new texts and to detect drift; it has no texts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _RECORD = "spacy-calib record"
 
 @dataclass(frozen=True)
 class FitRecord(Serializable):
-    """What a pipe keeps about its fit documents.
+    """Statistics of the fit documents that a pipe saves.
 
     tokens (Residuals): Residuals of the number of right tokens. accuracy (float): Accuracy on the fit data. entities
-    (EntityModel | None): None for a source without spans. profile (DriftProfile | None): None for a fit on too few documents.
-    source_variance (float): Variance of the shift of log-odds of right tokens in an unknown source; 0 if fitted on one source.
+    (EntityModel | None): Model of right and missed entities; None for a source without spans. profile (DriftProfile | None):
+    For drift; None for too few documents. source_variance (float): From `variance_between_sources`; 0 for gold of one source.
     """
 
     tokens: Residuals = saved_field(Residuals.of_kinds(1))
@@ -41,7 +41,7 @@ class FitRecord(Serializable):
     source_variance: float = saved_field(number(0.0), 0.0)
 
     def to_bytes(self) -> bytes:
-        """Return the record as the bytes that a pipe keeps, for `read_record`."""
+        """Return the record as bytes, which a pipe saves and `read_record` reads."""
         return dump(self.state(), _RECORD)
 
 
@@ -56,7 +56,7 @@ def _read_bytes(data: bytes, name: str) -> FitRecord:
 
 
 def _top_label_scores(judged_pairs: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[UnitScores, Ints]:
-    """Return the top pair of each token as UnitScores, in text order, and the index of these pairs."""
+    """Return (the highest-scored label of each token with its scores, in text order; the indices of these pairs)."""
     top = np.sort(top_pairs(judged_pairs.pairs))
     names = np.array([*labels, ""], dtype=object)[:-1][judged_pairs.pairs.tags[top]]
     raw, calibrated = judged_pairs.pairs.scores[top], judged_pairs.calibrated[top]
@@ -74,9 +74,9 @@ def record_fit(
     """Summarize the out-of-fold scores of the fit data.
 
     judged_pairs (JudgedPairs): Pairs of tokens with gold. n_docs (int): Number of documents, including those without tokens.
-    labels (Sequence[str]): The tags. span_fit (SpanFit | None): None for a source without spans.
+    labels (Sequence[str]): Tags by column. span_fit (SpanFit | None): The fitted spans; None for a source without spans.
     unlabelled_pairs (JudgedPairs | None): Pairs of tokens without gold, since drift compares all tokens.
-    sources (Ints | None): Source of each document's gold, -1 without a name; None for one source.
+    sources (Ints | None): Number of each document's source (gold file); None for one source.
     RETURNS (FitRecord | None): None if fewer than two documents have tokens: their variation is unknown.
     """
     tokens, top = _top_label_scores(judged_pairs, n_docs, labels)
@@ -97,7 +97,7 @@ def record_fit(
 
 
 def _fit_entities(tokens: UnitScores, span_fit: SpanFit, n_docs: int) -> EntityModel:
-    """Learn the entity model from the spans with known gold."""
+    """Fit the model of right and missed entities to the spans with known gold. tokens (UnitScores): Top label of each token."""
     documents, pairs = span_fit.data.known_documents, span_fit.data.pairs
     spans = UnitScores(documents, n_docs, None, pairs.scores, span_fit.held_out)
     n_right = sum_by(documents, pairs.hits, n_docs)
@@ -112,10 +112,10 @@ def _merge_pairs(judged_pairs: JudgedPairs, unlabelled_pairs: JudgedPairs) -> Ju
 
 
 def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sources: Ints) -> float:
-    """Estimate the variance between sources. right (Floats): Right tokens of each document. sources (Ints): Source of each."""
+    """Estimate the variance between sources. right (Floats): Right tokens of each document. sources (Ints): Its source."""
     names, source_indices = np.unique(sources, return_inverse=True)
-    columns = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
-    errors, variances, squares = (sum_by(source_indices, values, len(names)) for values in columns)
+    by_document = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
+    errors, variances, squares = (sum_by(source_indices, values, len(names)) for values in by_document)
     noise = variances + residuals.shift_variance(np.ones(1)) * squares
     return variance_between_sources(errors, variances, noise)
 
@@ -127,14 +127,13 @@ def _spans_on_docs(data: SpanData, n_docs: int) -> UnitScores:
 
 
 def entity_sums(tokens: UnitScores, spans: UnitScores) -> EntitySums:
-    """Return the sums by document from which the expected numbers of entities follow."""
+    """Return the sums of each document's scores from which its expected numbers of entities are computed.
+
+    tokens (UnitScores): Top label of each token. spans (UnitScores): Predicted entities.
+    """
     n_docs = tokens.n_docs
     is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
     p = spans.calibrated
-    return EntitySums(
-        sum_by(spans.documents, None, n_docs),
-        sum_by(spans.documents, p, n_docs),
-        sum_by(spans.documents, p * (1 - p), n_docs),
-        sum_by(tokens.documents[is_outside], 1 - tokens.calibrated[is_outside], n_docs),
-        sum_by(tokens.documents, None, n_docs),
-    )
+    predicted, right, spread = (sum_by(spans.documents, values, n_docs) for values in (None, p, p * (1 - p)))
+    missed_tokens = sum_by(tokens.documents[is_outside], 1 - tokens.calibrated[is_outside], n_docs)
+    return EntitySums(predicted, right, spread, missed_tokens, sum_by(tokens.documents, None, n_docs))
