@@ -1,7 +1,7 @@
 """`python -m spacy calib ...`: the group of commands, one command per file.
 
-Every `python -m spacy` imports this module, so it must be fast: a command is imported when it is used, and the help lines of
-the core's commands are here, so that `calib --help` imports none.
+Every `python -m spacy` imports this module, so it must be fast: a command is imported when it is used, and this module has the
+help lines of the core's commands, so that `calib --help` imports no command.
 """
 
 import ast
@@ -36,7 +36,7 @@ OURS = {
     "info": (".info_command", "Show the settings and the fit data of a calibrated pipeline"),
     "stock": (".stock_command", "Remove the calibration from a pipeline"),
 }
-# What commands of the core call in plug-ins -> its module.
+# Function of a plug-in that commands of the core call -> its module.
 OF_PLUGINS = {
     "all_cards": "..plugins.pretrained.card",
     "show_verdicts": f"{_REPORT}.page_contents",
@@ -44,33 +44,34 @@ OF_PLUGINS = {
     "write_pictures": f"{_REPORT}.pictures",
 }
 COMMANDS = {name: line for name, (_, line) in OURS.items()}
-# Group of entry points of plug-ins, those of other packages: name of the command -> its `Command` object.
+# Group of entry points by which other packages add commands: name of a command -> a function decorated with @command.
 ENTRY_POINTS = "spacy_calib_commands"
 
 
 def from_plugin(name: str) -> Any:
-    """Import a function of OF_PLUGINS."""
+    """Import and return the plug-in function of this name, a key of OF_PLUGINS."""
     return getattr(import_module(OF_PLUGINS[name], __package__), name)
 
 
 def added_commands() -> dict[str, EntryPoint]:
-    """Find the commands that plug-ins add. None of them replaces a command of the core."""
+    """Return name -> entry point of the commands that other packages add; none of them replaces a command of the core."""
     points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
     return {point.name: point for point in points if point.name not in COMMANDS}
 
 
 def command_names() -> list[str]:
-    """List all commands in the order of the help."""
+    """Return the names of all commands in the order of the help: the core's, then those of other packages by name."""
     return [*OURS, *added_commands()]
 
 
 def help_lines() -> dict[str, str]:
-    """Return the help line of each command without importing it."""
+    """Return command name -> help line. No command is imported for that."""
     return COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
 
 
 def first_line(module: str) -> str:
-    """Read the first line of a module's docstring from its source: `calib --help` must not import a broken or slow package."""
+    """Return the first line of a module's docstring, without its final dot; "" if the module cannot be found or parsed."""
+    # The source is parsed: `calib --help` must not import a broken or slow package.
     name, *parts = module.split(".")
     try:
         spec = importlib.util.find_spec(name)
@@ -84,7 +85,7 @@ def first_line(module: str) -> str:
 
 
 def load_command(name: str) -> Any:
-    """Import a command. RAISES KeyError: there is none of this name. C105: the entry point of a plug-in cannot be imported."""
+    """Import and return a command function. RAISES KeyError: no such command. C105: the command of a plug-in is unusable."""
     from ..errors import calib_error
     from ..registry import load_point
 
@@ -100,11 +101,11 @@ def load_command(name: str) -> Any:
 
 
 def click_command(name: str) -> Any:
-    """Build the click command. RAISES KeyError: there is none of this name. C105: a plug-in cannot be imported."""
+    """Build the click command of this name. RAISES KeyError: there is none. C105: the command of a plug-in is unusable."""
     from .shared.command import typer_function
 
     command = load_command(name)
-    # \b keeps click from wrapping the lines.
+    # The character \b keeps click from wrapping the lines that follow.
     example = f"\b\nExample:\n  python -m spacy calib {name} {command.example}"
     command_app = typer.Typer(rich_markup_mode=None, add_completion=False)
     register = command_app.command(
@@ -119,7 +120,7 @@ def click_command(name: str) -> Any:
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The click command of each name, built when it is looked up."""
+    """A mapping from the name of each command to its click command, which is built at the first look-up."""
 
     def __init__(self) -> None:
         self._commands: dict[str, Any] = {}
@@ -137,7 +138,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class CalibGroup(TyperGroup):
-    """The group `calib`. Its help too is printed inside a session, which handles a closed output."""
+    """The click group `calib`. Commands are parsed, which also prints their help, and run inside `command_process`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -164,7 +165,7 @@ class CalibGroup(TyperGroup):
 
 
 def _no_command() -> None:
-    """Make typer build a group though no command is registered with it."""
+    """Do nothing. With this callback typer builds a group, though no command is registered with it."""
 
 
 calib_cli = typer.Typer(

@@ -31,7 +31,6 @@ from .shared.writing import print_json
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
-
 DATA_HELP = "5 to 50 labelled documents of the new domain: .spacy, .conllu, an export of an annotation tool, or a folder"
 
 

@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 File = str | Path
-# What type checkers know; names that other packages register work, too.
+# The values that type checkers know; at run time names that other packages register work, too.
 Method = Literal["auto", "identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic"]
 Event = Literal["exact", "article", "type", "overlap", "head", "arc"]
 Picture = Literal["reliability", "top", "groups", "errors", "coverage", "all"]
 
-# Options that take a path; those that take several, by command.
+# Options that take one path; command -> options that take several.
 _PATHS = ("data", "output", "train_data", "config", "code")
 _LISTS = {"fit": ("gold",), "adapt": (), "evaluate": ("output",)}
 
 
 def _run(run: Any, options: dict[str, Any]) -> Any:
-    """Call a command with `locals()` of its function here."""
+    """Call the command function `run` with `options`, the locals() of a function below; strings for files become Paths."""
     paths = {name: Path(options[name]) for name in _PATHS if isinstance(options.get(name), str)}
     lists = {name: _as_paths(options[name]) for name in _LISTS[run.__name__] if options[name] is not None}
     return run(**{**options, **paths, **lists, "model": str(options["model"])})
 
 
-def _as_paths(given: File | Sequence[File]) -> list[Path]:
-    """Return a path, or several, as a list."""
-    return [Path(path) for path in ([given] if isinstance(given, (str, Path)) else given)]
+def _as_paths(files: File | Sequence[File]) -> list[Path]:
+    """Return a list of Paths from one path or a sequence of paths."""
+    return [Path(file) for file in ([files] if isinstance(files, (str, Path)) else files)]
 
 
 def fit(
@@ -64,10 +64,10 @@ def fit(
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold that it was not trained on, a .spacy or
         .conllu file or a folder of them. output (str | Path): Folder to write. component (str | None): Component to calibrate;
-        None takes the command's default. Further options: as of the command; `overrides` is a dict of dotted settings:
-        {"components.calib.threshold": 0.01}.
-    RETURNS (Calibrator): The pipe that was written; its `fit_info` has the tables of its fit. A calibrated pipeline keeps its
-        calibration, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
+        None lets the command choose, by default the tagger. overrides (dict | None): Dotted settings, such as
+        {"components.calib.threshold": 0.01}. The other arguments are the options of the command.
+    RETURNS (Calibrator): The calib pipe that was written; its `fit_info` has the tables of its fit. A calibrated pipeline keeps
+        its calibration, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: any error in the input.
     """
     options = locals()
@@ -97,9 +97,10 @@ def fit_all(
     gpu_id: int = -1,
     code: File | None = None,
 ) -> list[Calibrator]:
-    """Fit several components in one run of the pipeline. component (Sequence[str]): Their names. Others: As of `fit`.
+    """Calibrate several components in one run, and write the pipeline.
 
-    RETURNS (list[Calibrator]): The pipes that were written, in the order of the components. RAISES CalibError: any error.
+    component (Sequence[str]): Names of the components. The other arguments are as for `fit`.
+    RETURNS (list[Calibrator]): The calib pipes that were written, in pipeline order. RAISES CalibError: any error in the input.
     """
     options = {**locals(), "component": list(component)}
     from .fit_command import fit as run
@@ -125,9 +126,9 @@ def adapt(
     """Adapt a calibrated pipeline to a new domain with a few labelled documents and write it, as `spacy calib adapt` does.
 
     model (str | Path): Package name or folder of the calibrated pipeline. data (str | Path): 5 to 50 labelled documents of the
-        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. Others: as of the
-        command.
-    RETURNS (Calibrator): The adapted pipe; its `fit_info.adaptations` describes each adaptation.
+        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. The other arguments are
+        the options of the command.
+    RETURNS (Calibrator): The adapted calib pipe; its `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.
     """
     options = locals()
@@ -154,10 +155,10 @@ def evaluate(
     kind: Picture | None = None,
     tags: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Evaluate the calibration of a pipeline on gold, as `spacy calib evaluate` does.
+    """Measure on gold how well the scores of a pipeline are calibrated, as `spacy calib evaluate` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold, a .spacy or .conllu file or a folder of
-        them. kind, tags: Of pictures. Further options: as of the command.
+        them. kind (str | None): What pictures show. tags (list[str] | None): Tags to draw. Others: options of the command.
     RETURNS (dict): Pipe name -> raw and calibrated figures, the JSON of `spacy calib evaluate --output`.
     RAISES CalibError: any error in the input.
     """

@@ -84,7 +84,7 @@ def evaluate(
 
 
 def show_outputs(run: EvaluateRun, page: dict[str, Any] | None) -> None:
-    """Print the verdicts of the page, and which files were written. page (dict | None): Its contents."""
+    """Print the verdicts of the HTML page, and which files were written. page (dict | None): Contents of the page."""
     if page is not None:
         from_plugin("show_verdicts")(page)
     for path in run.pages:

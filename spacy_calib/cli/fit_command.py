@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
     from ..pipe.state import FitInfo
 
-
 DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
 EVENT_HELP = "What is right. Entities: exact, article (but a leading one), type, overlap; arcs: head, arc (head and label)"
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
@@ -74,7 +73,7 @@ def fit(
     gold: Annotated[list[Path] | None, option("More held-out gold to fit on (may be repeated)")] = None,
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
-    allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
+    allow_seen: Annotated[bool, option("Continue even if over 10 % of the words to fit on are in --train-data too")] = False,
     always: Annotated[
         bool, option("Write the new fit even if raw scores, or the calibration of the pipeline, are better")
     ] = False,
@@ -107,7 +106,7 @@ def fit(
     import_user_code(code)
     options = {"attr": attr, "method": method, "groups": groups, "event": event}
     options = {name: value for name, value in options.items() if value is not None}
-    translate_options(options)  # refuses a wrong one
+    translate_options(options)  # called for its errors: a wrong option is reported before anything is loaded
     table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
@@ -139,21 +138,21 @@ def _fit_all(
     comparison_options: Mapping[str, Any],
     **limits: Any,
 ) -> None:
-    """Fit each pipe, and compare it with the calibration that it may replace, in one run of the pipeline.
+    """Fit the new calib pipe of each component to the examples, and compare it with the calibration that it may replace.
 
-    count_training_labels: Returns the label counts of the training data as arguments of `Calibrator.fit`, {} without training
-    data. comparison_options, limits: Arguments of `ComponentFit.compare`, `fit_pipe`.
+    count_training_labels (Callable): Returns the label counts of the training data as arguments of `Calibrator.fit`, {} without
+    training data. comparison_options (Mapping): Arguments of `ComponentFit.compare`. limits: Arguments of `fit_pipe`.
     """
     pipes_done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
         fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **limits, **count_training_labels(calib))
         component_fit.compare(calib, examples, **comparison_options)
-        pipes_done = pipes_before(nlp, calib)  # which have annotated the examples already
+        pipes_done = pipes_before(nlp, calib)  # these pipes have annotated the examples already
 
 
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> Language:
-    """Return the pipeline to write. RAISES C130: a fit is worse than raw scores, unless `always`."""
+    """Return the pipeline to write, with the old calibration where that won. RAISES C130: as `check_fit`, unless `always`."""
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
         return fits[0].outcome.reopen()[0]
     for component_fit in fits:
@@ -169,7 +168,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> 
 def _read_gold(
     nlp: Language, fits: Sequence[ComponentFit], paths: Sequence[Path], gold_preproc: bool, silent: bool
 ) -> list[Example]:
-    """Read the examples of all gold files, with their labels renamed to those of the pipes."""
+    """Read the examples of all gold files, and rename their labels to those of the new calib pipes."""
     examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
@@ -180,10 +179,10 @@ def _read_gold(
 def count_training(
     nlp: Language, calib: Calibrator, path: Path | None, examples: Iterable[Example], allow_seen: bool, silent: bool
 ) -> dict[str, Any]:
-    """Count the gold labels of training data; return arguments of `Calibrator.fit`, {} without training data.
+    """Count the gold labels of the training data at `path`; return the counts as arguments of `Calibrator.fit`, {} for no path.
 
-    examples: Of the fit, which should not be in the training data.
-    RAISES C030: no gold for the component in the training data. C482: these contain most fit data, unless `allow_seen`.
+    examples (Iterable[Example]): The fit data, which should not be among the training data.
+    RAISES C030: the training data has no gold for the component. C482: as `check_apart`.
     """
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import FitTextDigests
@@ -203,12 +202,12 @@ def count_training(
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
 
 
-def check_apart(share: TrainTestOverlap | None, is_allowed: bool) -> None:
-    """Warn if the fit data overlap with the training data. RAISES C482: most of them do, and it is not allowed."""
-    if share is None or not share.is_overlapping:
+def check_apart(overlap: TrainTestOverlap | None, is_allowed: bool) -> None:
+    """Warn if fit data is among the training data. RAISES C482: over 10 % of its words are, and `is_allowed` is False."""
+    if overlap is None or not overlap.is_overlapping:
         return
-    part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
-    if not share.is_fit_data:
+    part = f"{overlap.seen:,} of {overlap.documents:,} documents ({100 * overlap.share:.0f} % of the words)"
+    if not overlap.is_fit_data:
         warn(f"{part} are in --train-data too, where the model is more confident than on any other text: leave them out.")
     elif not is_allowed:
         raise calib_error("C482", part=part)
@@ -226,9 +225,9 @@ def fit_pipe(
     pipes_done: Sequence[str] = (),
     **arguments: Any,
 ) -> None:
-    """Run the pipes before the source over the examples, and fit the calib pipe.
+    """Run the pipes that a calib pipe needs over the examples, and fit the calib pipe to them.
 
-    pipes_done (Sequence[str]): Pipes that were run over these Docs already. arguments: Further fields of `FitArguments`.
+    pipes_done (Sequence[str]): Pipes that were run over these Docs already. arguments: Further arguments of `Calibrator.fit`.
     """
     n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
@@ -240,7 +239,7 @@ def fit_pipe(
 
 
 def check_fit(info: FitInfo) -> None:
-    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores."""
+    """Check a fit before it is written. RAISES C130: its cross-validated log loss is clearly higher than that of raw scores."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 _NAMES_SHOWN = 8
+# Title of a column of the table of candidates -> its key in a row.
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
 
 
@@ -61,23 +62,24 @@ def info(
 
 
 def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str:
+    """Join the first _NAMES_SHOWN names, and add how many more there are; join all names if `everything`."""
     return first_of(names, len(names) if everything else _NAMES_SHOWN, separator)
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
-    """Return the settings, groups and fit record of a pipe as plain data."""
+    """Return the settings, groups and fit summary of a fitted calib pipe as plain data for JSON."""
     from ..pipe.label_names import shown_columns, shown_keys
 
     groups, name_of = pipe.groups, shown_columns(pipe)
     assert groups is not None
-    state = [
+    group_rows = [
         {
             "group": row.group,
             "fallback": row.fallback,
             "pairs": row.pairs,
             "tags": {name_of.get(pipe.labels[i], pipe.labels[i]): int(groups.counts[i]) for i in groups.tags_in(index)},
         }
-        for index, row in enumerate(pipe.fit_info.table[1:])
+        for index, row in enumerate(pipe.fit_info.table[1:])  # the first row is for all labels together
     ]
     settings = {
         "attr": pipe.attr,
@@ -90,11 +92,11 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "label_cutoffs": None if pipe.tokens.label_cutoffs is None else pipe.tokens.label_cutoffs.state(),
         "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.state(),
     }
-    return {**settings, **pipe.fit_info.state(), "groups": state}
+    return {**settings, **pipe.fit_info.state(), "groups": group_rows}
 
 
 def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
-    """Print the facts and tables of one pipe, except empty ones. description (dict): From `describe`."""
+    """Print the non-empty facts and tables of one calib pipe. description: From `describe`. everything: Print all labels."""
     from ..annotations import plain_name
     from ..pairs.documents import extent_in_words
 
@@ -127,9 +129,8 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
         "Scores": description["source"],
     }
     for index, adaptation in enumerate(info.adaptations, 1):
-        facts[f"Adapted to ({index})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(
-            adaptation, info.kind.unit
-        )
+        title = f"Adapted to ({index})" if len(info.adaptations) > 1 else "Adapted to"
+        facts[title] = adaptation_line(adaptation, info.kind.unit)
     facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
     if info.spans:
         plural = info.kind.span_words[1]
@@ -155,7 +156,7 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
 
 
 def _label_lines(pipe: Calibrator) -> dict[str, str]:
-    """Return the lines about labels: their names in the gold of the fit, if these differ, and labels without scores."""
+    """Return {title: text} of two lines: labels with another name in the gold of the fit, and labels without scores."""
     from ..pipe.label_names import shown_names
 
     names = shown_names(pipe)
@@ -165,21 +166,20 @@ def _label_lines(pipe: Calibrator) -> dict[str, str]:
 
 
 def attributes_of(pipe: Calibrator) -> str:
-    """List the attributes that a pipe writes."""
+    """Return a text that lists the attributes that a calib pipe writes: "Token._.calib_score, _raw, _scores; Doc._.calib"."""
     attr, kind = pipe.attr, pipe.fit_info.kind
     if kind.of_documents:
         return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _accept; Doc._.{attr}"
     span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or kind.of_links else ""
     span_attributes += ", _link, _links" if kind.of_links else ""
     if pipe.of_entities and not pipe.token_scores:
-        parts = (("flag", pipe.tokens.recall_cutoffs),)
-        token_attributes = "; ".join(f"Token._.{attr}_{name}" for name, part in parts if part)
+        token_attributes = f"Token._.{attr}_flag" if pipe.tokens.recall_cutoffs else ""
         return "; ".join(filter(None, (span_attributes.removeprefix("; "), token_attributes, f"Doc._.{attr}")))
     return f"Token._.{attr}_score, _raw, _scores; Doc._.{attr}{span_attributes}"
 
 
 def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
-    """Return the lines about the card of a pretrained calibration, and its cut-off if that is in use; {} after a fit."""
+    """Return {title: text} of lines on the card of a pretrained calibration and its cut-off, if in use; {} after a fit."""
     card = pipe.fit_info.pretrained
     if card is None:
         return {}
@@ -190,7 +190,7 @@ def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
 
 
 def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
-    """Describe the cut-off of a card and its precision and recall on the left-out sources."""
+    """Describe in words the cut-off of a card, and the precision and recall that it has on left-out sources."""
     return (
         f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}; on left-out sources: mean precision "
         f"{cutoff['mean']:.2f}, worst {cutoff['worst']:.2f}, share of right entities accepted {cutoff['kept']:.2f}"
@@ -198,7 +198,7 @@ def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
-    """Return {"Shrunk": how far the context moves scores towards Platt-scaled raw scores, in log-odds}; {} if it does not."""
+    """Return {"Shrunk": text on how far the context moves scores towards Platt-scaled raw scores}; {} if it does not."""
     from ..calibration.conventions import Shrinkage
 
     shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage
@@ -210,7 +210,7 @@ def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
 
 
 def show_selection(selection: Mapping[str, Any]) -> None:
-    """Print the candidates that cross-validation compared, best first."""
+    """Print the candidates that cross-validation compared, and which were left out. selection: `fit_info.selection`."""
     msg.divider(f"Chosen by cross-validation over {count_in_words('document', selection['documents'])}")
     columns = (
         TableColumn(
@@ -226,6 +226,7 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 
 
 def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
+    """Describe the strength of tag offsets; "" for a fit without them. Offsets without a strength change nothing."""
     if tag_offsets is None:
         return ""
     return "no effect here" if tag_offsets["strength"] is None else f"strength {tag_offsets['strength']:.3g}"
@@ -239,10 +240,8 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
-    """Describe cut-offs; "" if there are none. target (str): "precision" or "recall". digits (str): Format of a cut-off."""
+    """Describe saved cut-offs; "" for None. target (str): "precision" or "recall". digits (str): Format of a cut-off, ".4f"."""
     if cutoffs is None:
         return ""
-    cutoff_texts = ", ".join(
-        f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items()
-    )
-    return f"{cutoff_texts} ({target} {cutoffs[target]:g}, confidence {cutoffs['confidence']:g})"
+    texts = ", ".join(f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items())
+    return f"{texts} ({target} {cutoffs[target]:g}, confidence {cutoffs['confidence']:g})"

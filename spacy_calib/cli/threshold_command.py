@@ -12,17 +12,7 @@ from ..errors import calib_error
 from ..pipe.pipeline import check_readable
 from .evaluating.cutoff_tables import show_cutoffs
 from .shared.command import argument, check_confidence, check_option, command, option
-from .shared.options import (
-    CalibratedModel,
-    Code,
-    Format,
-    GoldPreproc,
-    GpuId,
-    LabelMap,
-    NProcess,
-    OnlyComponent,
-    Silent,
-)  # fmt: skip
+from .shared.options import CalibratedModel, Code, Format, GoldPreproc, GpuId, LabelMap, NProcess, OnlyComponent, Silent
 from .shared.outputs import Output, output_files
 from .shared.run import GoldRun
 from .shared.writing import deliver, write_json
@@ -33,7 +23,6 @@ if TYPE_CHECKING:
 
     from ..gold.sampled_answers import SampledAnswers
     from ..pipe.component import Calibrator
-
 
 DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool, or a folder"
 PRECISION_HELP = "Required share of the accepted entities that are right, of all or by label: PERSON=.95,ORG=.8"
@@ -102,10 +91,7 @@ def threshold(
         annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
         targets = (shares, recall, per, confidence)
         results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
-    result = {
-        **results[0],
-        **({"others": {pipe_result["pipe"]: pipe_result for pipe_result in results[1:]}} if results[1:] else {}),
-    }
+    result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
     if output is not None:
         write_json(output, result)
     if apply is not None:
@@ -121,14 +107,15 @@ def threshold(
 
 
 def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
-    """Check that a pipeline with these cut-offs accepts something, unless `allow_empty`. RAISES C530: it accepts nothing."""
+    """Check that a precision cut-off was found, unless `allow_empty`. path: Of the pipeline. RAISES C530: none was found."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
 
 
 def read_precision(given: Any) -> float | dict[str, float]:
-    """Parse --precision: a number, or the precision of each label. RAISES C056: something else."""
+    """Parse --precision: ".9" becomes 0.9, and "PERSON=.95,ORG=.8" becomes {label: share}. RAISES C056: something else."""
+    # `rpartition` gives a number without a label the name "".
     parts, shares = [part.rpartition("=") for part in str(given).split(",")], dict[str, float]()
     with contextlib.suppress(ValueError):
         shares = {name: float(share) for name, _, share in parts}
@@ -138,7 +125,7 @@ def read_precision(given: Any) -> float | dict[str, float]:
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
-    """Return the precision of each label under the pipe's names of labels, others unchanged. RAISES C056: no such label."""
+    """Return {label: precision} with the pipe's labels for displayed names, a number unchanged. RAISES C056: unknown label."""
     from ..pipe.label_names import shown_keys
 
     if not isinstance(shares, Mapping):
@@ -151,7 +138,7 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return the pipe that scored a random sample, and the answers; None for other gold. RAISES: As `read_sample`."""
+    """Return (pipe that scored the sample, answers) for answers to a random sample, else None. RAISES: as `read_sample`."""
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
     from ..pipe.pipeline import fitted_pipes
@@ -165,7 +152,7 @@ def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, Sampl
 def _use_answers(
     pipe: Calibrator, sample: SampledAnswers, data: Path, shares: Any, per: str, confidence: float, check: bool
 ) -> dict[str, Any]:
-    """Find and set the cut-offs of a pipe by answers to a sample, or check those that it has; return the result."""
+    """Find and set the cut-offs of a pipe by answers to a sample, or `check` those that it has; return the result for JSON."""
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
     from ..pipe.label_names import shown_keys, with_shown_names
 
@@ -182,7 +169,7 @@ def _use_answers(
 def _set_cutoffs(
     pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[Any, float | None, str, float], silent: bool
 ) -> dict[str, Any]:
-    """Find the cut-offs of one pipe, and set them in the pipe; return the result of `find_cutoffs`."""
+    """Find and set the cut-offs of one pipe; return the result for JSON. targets: (precision, recall, per, confidence)."""
     result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
     if pipe.spans.groups is None:
         pipe.tokens.label_cutoffs = accepting
@@ -193,7 +180,7 @@ def _set_cutoffs(
 
 
 def check_targets(precision: Any, recall: float | None, per: str, confidence: float, check: bool = False) -> None:
-    """Check the options. RAISES C307: no target. C056: out of range, --per group or several precisions with --recall."""
+    """Check options. RAISES C307: no precision or recall. C056: out of range; --recall with --per group or many precisions."""
     if precision is None and recall is None and not check:
         raise calib_error("C307")
     shares = precision.values() if isinstance(precision, Mapping) else [precision]
@@ -214,7 +201,7 @@ def find_cutoffs(
     confidence: float,
     silent: bool = True,
 ) -> tuple[dict[str, Any], Any, Any]:
-    """Return (result, cut-offs of precision or None, cut-offs of recall or None).
+    """Find the cut-offs of a calib pipe on gold; return (result for JSON, precision cut-offs or None, recall cut-offs or None).
 
     RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
     """
@@ -251,15 +238,15 @@ def find_cutoffs(
 
 
 def may_have_cutoffs(pipe: Calibrator) -> bool:
-    """Whether a pipe scores entities, documents or links."""
+    """Whether a calib pipe scores what cut-offs accept: entities, other spans, documents or links."""
     annotation = pipe.annotation
     return pipe.spans.groups is not None or annotation.kind.of_documents or annotation.kind.of_links
 
 
 def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
-    """Return the pipes that score entities, documents or links; for a recall only those of entities, if there are any.
+    """Return the pipes that score entities, documents or links; for a `recall` only those of entities, if there are any.
 
-    RAISES C065: there is none. C021, C069: a component is missing or disabled.
+    RAISES C065: there is none. C021, C069, C084: a component is missing or disabled.
     """
     span_pipes = [pipe for pipe in pipes if pipe.spans.groups is not None]
     candidates = span_pipes if span_pipes and recall is not None else [pipe for pipe in pipes if may_have_cutoffs(pipe)]

@@ -1,1 +1,1 @@
-"""The parts of `spacy calib evaluate`: its table on the screen, and raw scores where nothing is fitted."""
+"""The parts of `spacy calib evaluate` and `threshold`: options, evaluation of fitted or raw scores, printed tables."""

@@ -9,7 +9,7 @@ from ..shared.screen import TableColumn, in_percent, msg, number, show_rows, sho
 
 
 def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
-    """Print the cut-offs that `threshold` found for one pipe. apply (Path | None): Folder of the pipeline with the cut-offs."""
+    """Print the result of `threshold` for one pipe. apply (Path | None): Folder of the pipeline with cut-offs."""
     attr = result["attr"]
     attributes = []
     if "verdict" in result:
@@ -28,16 +28,18 @@ def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
 
 
 def _cutoff(row: dict[str, Any], digits: str) -> str:
+    """Format the cut-off of a row, ".4f" for instance; "not reached" for None, a dash for a row without the key."""
     value = row.get("cutoff", "-")
     return value if value == "-" else "not reached" if value is None else format(value, digits)
 
 
 def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
+    """Format the interval from "low" to "high", both times `scale`, with `digits` decimals; a dash if there is none."""
     return "-" if row["low"] is None else f"{number(scale * row['low'], digits)} to {number(scale * row['high'], digits)}"
 
 
 def show_precision(result: dict[str, Any]) -> None:
-    """Print the cut-offs for a precision, and what is guaranteed. result (dict): Of `threshold`."""
+    """Print the cut-offs for a precision, and what they guarantee. result (dict): Result of `threshold` for one pipe."""
     from ...pairs.documents import by_unit
 
     targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
@@ -73,7 +75,7 @@ def show_precision(result: dict[str, Any]) -> None:
 
 
 def show_answers(result: dict[str, Any]) -> None:
-    """Print how many answers to a sample a rule of `gold.sampled_answers` applies to, and the sentence that one may sign."""
+    """Print how many answers to a sample are disputed, skipped, doubled or unanswered, and the promise, if there is one."""
     if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
         msg.text(
             f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of "
@@ -84,7 +86,7 @@ def show_answers(result: dict[str, Any]) -> None:
 
 
 def show_check(result: dict[str, Any]) -> None:
-    """Print whether a promise holds on new answers. result (dict): Of `threshold --check`."""
+    """Print whether the promise of the cut-offs holds on new answers. result (dict): Result of `threshold --check`."""
     msg.divider(f"Does the promise hold? {result['verdict']}")
     for row in result["rows"]:
         counts = f"{row['right']:,} of {row['answers']:,} answers are right"
@@ -106,7 +108,7 @@ _RECALL = (
 
 
 def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
-    """Print the cut-offs for a recall, and what is guaranteed. result (dict): "misses" of `threshold`."""
+    """Print the cut-offs for a recall, and what they guarantee. result, by: "misses" and "by" of the result of `threshold`."""
     from ...pairs.documents import by_unit, count_in_words
 
     target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
@@ -142,7 +144,7 @@ _REVIEW = (
 
 
 def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
-    """Print how much is accepted, reviewed and dropped. parts (dict): "review" of `threshold`."""
+    """Print how many tokens are accepted, left for review, and dropped. parts (dict): "review" of `threshold`."""
     msg.divider("Accept, look, drop")
     accept, inside_share = parts["accept"], parts["drop"]["inside_share"]
     right = accept["right"] / accept["entities"] if accept["entities"] else None
@@ -154,7 +156,7 @@ def show_review(parts: dict[str, Any], precision: float, recall: float, confiden
     show_rows(
         ({**parts[name], "part": name, "what": label, "right": share} for name, (label, share) in descriptions.items()), _REVIEW
     )
-    joint_confidence = max(0.0, 1 - 2 * (1 - confidence))
+    joint_confidence = max(0.0, 1 - 2 * (1 - confidence))  # Bonferroni: both guarantees hold
     msg.text(
         "Accept: the tokens of entities at or above their cut-off. Look: the other flagged tokens. Drop: all others, without "
         f"review. The precision of {100 * precision:g} % and the recall of {100 * recall:g} % hold with {100 * confidence:g} "

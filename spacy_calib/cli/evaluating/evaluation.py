@@ -1,4 +1,4 @@
-"""Load, run and evaluate what `spacy calib evaluate` is asked for."""
+"""Load the pipeline of `spacy calib evaluate`, run it over the gold, and evaluate its calib pipes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate a pipeline on gold, with slices; write no files. Without a fitted pipe raw scores are evaluated.
+    """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; without one, the raw scores. No file is written.
 
-    fitted_only (bool): Whether raw scores are refused. RAISES CalibError: any error in the input.
+    fitted_only (bool): Whether raw scores are an error. RAISES CalibError: any error in the input.
     """
     from ...gold.keys import names_under
     from ...pipe.evaluation import Evaluation, Slicing, check_evaluable, evaluate_pipe
@@ -61,7 +61,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
 
 def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
-    """Return whether a fitted pipe is evaluated, not raw scores. RAISES C027, C056: none, though an output needs one."""
+    """Return whether a fitted calib pipe matches --component. RAISES C027, C056: none does, and `fitted_only` is True."""
     from ...pipe.component import Calibrator
     from ...pipe.pipeline import fitted_pipes
 
@@ -69,13 +69,13 @@ def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
     if any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs):
         return True
     if fitted_only:
-        fitted_pipes(nlp)
+        fitted_pipes(nlp)  # raises C027 if there is none at all
         check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
     return False
 
 
 def find_obstacles(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
-    """Return for each pipe why its component gives no scores, or "". RAISES C021, C069: that of the only pipe does not."""
+    """Return for each pipe why its component gives no scores, or "". RAISES C021, C069, C084: the only pipe gets none."""
     obstacles = []
     for pipe in pipes:
         try:
@@ -89,7 +89,7 @@ def find_obstacles(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
 
 
 def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> list[str]:
-    """Return sentences about the pipes that are not evaluated."""
+    """Return a sentence for each fitted calib pipe that is not evaluated, with the reason. tables: Of the evaluated pipes."""
     from ...pipe.component import Calibrator
 
     evaluated, notes = {table.name for table in tables}, []
@@ -100,7 +100,8 @@ def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> li
 
 
 def verdict_on_raw(table: PipeTable) -> str:
-    """Return a sentence with the calibration error of raw scores; "" if no unit with gold has any."""
+    """Return a sentence on how far raw scores are off (their ECE); "" if no unit with gold has a score."""
+    # The units are entities, if the pipe scores them, and tokens or documents.
     annotation, (*spans, rows) = table.annotation, table.units.values()
     unit_words, view = f"the top label of each {annotation.kind.unit}", rows.view
     if spans and len(spans[0].view) and not annotation.kind.of_arcs:
@@ -115,6 +116,6 @@ def verdict_on_raw(table: PipeTable) -> str:
 
 
 def fit_command(model: str, component: str) -> str:
-    """Return the command that calibrates the scores of a component."""
+    """Return a command line, to be shown, that calibrates the scores of a component."""
     options = {"--component": "" if component == DEFAULTS["source"]["component"] else component}
     return shell_line("fit", model, "dev.spacy", "./calibrated", options=options)

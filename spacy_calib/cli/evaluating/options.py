@@ -1,4 +1,4 @@
-"""The options of a run of `spacy calib evaluate`, and its outputs by the suffix of their path: numbers, a page, pictures."""
+"""Options of `spacy calib evaluate`, and what it writes to each output, by the suffix: numbers, a page or pictures."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..shared.outputs import PICTURES, Output, check_folder_of_files, is_stream
 from ..shared.run import GoldRun
 
 NUMBERS, PAGE, PICTURE = "numbers", "page", "pictures"
-# Suffix -> what is written.
+# Suffix of an output -> what is written to it.
 KINDS = {".json": NUMBERS, ".htm": PAGE, ".html": PAGE, **dict.fromkeys(PICTURES, PICTURE)}
 # What pictures show.
 PICTURE_KINDS = ("reliability", "top", "groups", "errors", "coverage")
 
 
 def kind_of(path: Path) -> str:
-    """Return what is written to a path, a value of KINDS; a folder gets pictures. RAISES C056: another suffix."""
+    """Return what is written to a path, a value of KINDS: PICTURE for a folder, NUMBERS for a FIFO. RAISES C056: bad suffix."""
     suffix = path.suffix.lower()
     if is_stream(path):
         return NUMBERS
@@ -31,13 +31,13 @@ def kind_of(path: Path) -> str:
 
 
 def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
-    """Return the names of the requested pictures. default (Sequence[str]): Names without --kind and --tag."""
+    """Return the names of the requested pictures. kind, tags: Options. default (Sequence[str]): Names if both are missing."""
     kinds = (list(default) if not tags else []) if kind is None else list(PICTURE_KINDS) if kind == "all" else [kind]
     return [*kinds, *(["tags"] if tags else [])]
 
 
 def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] | None) -> list[tuple[str, Path]]:
-    """Return (name, file) of each picture. RAISES C097: one file for several pictures."""
+    """Return (name of a picture, its file) for all output paths and options. RAISES C097: several pictures for one file."""
     pictures: list[tuple[str, Path]] = []
     for path in paths:
         if path.suffix.lower() not in PICTURES:
@@ -52,9 +52,9 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateRun(GoldRun):
-    """The options of a run of `evaluate`.
+    """The options of a run of `spacy calib evaluate`, as fields; they are checked when it is created.
 
-    everything (bool): Whether the printed tables have all columns. kind, tags: Of pictures.
+    everything (bool): Whether the printed tables have all columns. kind, tags: Which pictures to draw.
 
     RAISES C056: an output of another suffix. CalibError: options and files that do not fit together.
     """
@@ -76,21 +76,23 @@ class EvaluateRun(GoldRun):
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Path]]:
+        """What is written (NUMBERS, PAGE or PICTURE) -> the paths of --output that get it."""
         kinds = [(kind_of(path), path) for path in self.output]
-        return {kind: [path for own_kind, path in kinds if own_kind == kind] for kind in KINDS.values()}
+        return {kind: [path for kind_of_path, path in kinds if kind_of_path == kind] for kind in KINDS.values()}
 
     @property
     def numbers(self) -> list[Path]:
-        """The files that get the numbers as JSON."""
+        """The files of --output that get the numbers as JSON."""
         return self._by_kind[NUMBERS]
 
     @property
     def pages(self) -> list[Path]:
+        """The files of --output that get the HTML page."""
         return self._by_kind[PAGE]
 
     @property
     def pictures(self) -> list[Path]:
-        """The files and folders of pictures."""
+        """The files and folders of --output that get pictures."""
         return self._by_kind[PICTURE]
 
     @property
@@ -99,7 +101,7 @@ class EvaluateRun(GoldRun):
         return bool(self.pictures or self.kind or self.tags)
 
     def files(self) -> list[Output]:
-        """Return all files to write. RAISES C054: a folder for them is not empty, and there is no --force."""
+        """Return all files to write. RAISES C054: a folder of --output is not empty, and there is no --force."""
         files = [*self.numbers, *self.pages, *(path for _, path in picture_files(self.pictures, self.kind, self.tags))]
         for folder in {path.parent for path in files} & set(self.output):
             check_folder_of_files(folder, self.force)

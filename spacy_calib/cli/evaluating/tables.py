@@ -14,14 +14,14 @@ from ..shared.writing import print_exact
 if TYPE_CHECKING:
     from ...annotations import Kind
 
-# Why an interval may lie below the error that it is about.
+# Ends the sentence "Chance adds to the measured error; ..." if the debiased error is not shown.
 _BIAS = "the interval is without this part, so it may lie below"
 
 
 def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
-    """Print the tables of all pipes, then their explanation, and the command that calibrates raw scores.
+    """Print the tables of all pipes, then their explanation and, for raw scores, the command that calibrates them.
 
-    details (bool): Whether all columns are printed.
+    tables (Mapping): Pipe name -> `PipeTable.to_dict`. details (bool): Whether all columns are printed.
     """
     shown_tables = [table for name, table in tables.items() if _show_pipe(name, table, details)]
     if shown_tables:
@@ -33,7 +33,7 @@ def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
 
 
 def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
-    """Print the tables of one pipe; return whether there was something to show."""
+    """Print the tables of one pipe; return False if it had nothing to evaluate. table (dict): From `PipeTable.to_dict`."""
     from ...annotations import kind_of
 
     kind = kind_of(table["layer"])
@@ -57,7 +57,7 @@ def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
 
 
 def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> None:
-    """Print the table of whole entities. raw_only (bool): Whether there are no calibrated scores."""
+    """Print the tables of whole entities: errors, slices, cut-offs. raw_only (bool): Whether there are no calibrated scores."""
     singular, plural = entities["called"]
     if not entities["pairs"]:
         msg.warn(f"Nothing to evaluate: no {singular} was predicted where there is gold.")
@@ -71,7 +71,7 @@ def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> N
 
 
 def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
-    """Print the table of tokens or documents."""
+    """Print the errors of the labels of tokens or documents, after the warnings about them."""
     raw_table = table.get("unfitted")
     if raw_table is not None:
         msg.info(raw_table["verdict"])
@@ -89,7 +89,7 @@ def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
 
 
 def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
-    """Print the explanation of the figures of all tables, each sentence once."""
+    """Print an explanation of the figures in all tables, each sentence once."""
     from ...annotations import kind_of
 
     words = dict.fromkeys((kind.unit, *kind.label_words) for kind in (kind_of(table["layer"]) for table in tables))
@@ -123,13 +123,14 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
 
 
 def _resampled(tables: Iterable[Mapping[str, Any]]) -> str:
-    """Return what the intervals of all tables resample: "by document (20)"."""
-    # Answers about entities have no gold for tokens.
+    """Return in words what was resampled for the intervals of all tables, and how many: "by document (20)"."""
+    # Answers about entities have no gold for tokens; the documents of the entities count then.
     sampling = [table["entities"]["by"] if table.get("entities") and not table["by"]["n"] else table["by"] for table in tables]
     return " or ".join(dict.fromkeys(by_unit(**by) for by in sampling))
 
 
 def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
+    """Print how many spans the cut-offs for a precision accept. row: None without cut-offs. units (str): "entities"."""
     if row is not None:
         share = number(None if row["share"] is None else 100 * row["share"], 1)
         msg.text(
@@ -139,6 +140,7 @@ def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
 
 
 def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
+    """Print how many tokens each cut-off for a recall flags. rows: None without cut-offs."""
     for row in rows or ():
         share = number(None if row["share"] is None else 100 * row["share"], 1)
         msg.text(
@@ -148,25 +150,25 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
-    """Print errors and scores. ece, labels (str): Titles of the ECE and of label counts. raw_only: No calibrated scores."""
+    """Print errors by group, and other metrics. ece: Title of the ECE. labels: "tags". raw_only: Without calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...registry import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only), details)
     names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
-    scores = [
+    score_rows = [
         {"name": names[key], **row, **(table["change"].get(key) or {"value": None, "low": None})}
         for key, row in table["scores"].items()
     ]
-    show_rows(scores, _SCORES[:2] if raw_only else _SCORES)
+    show_rows(score_rows, _SCORES[:2] if raw_only else _SCORES)
     warnings = (warn_of_never_right(table["never_right"]), warn_of_higher_loss(table["change"]))
     for warning in filter(None, warnings):
         msg.warn(warning)
 
 
 def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
-    """Return the columns of the errors. labels (str): "tags". raw_only (bool): Whether there are no calibrated scores."""
+    """Return the columns of the table of errors by group; with `raw_only` those of calibrated scores are left out."""
     calibrated_columns = [
         TableColumn("Calibrated", "calibrated", number),
         TableColumn("Debiased", "debiased", number, is_detail=True),
@@ -188,6 +190,7 @@ def _signed_number(value: float) -> str:
 
 
 def _interval(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
+    """Format an interval, its limits by `show`; a dash if `low` is None."""
     return "-" if low is None else f"{show(low)} to {show(high)}"
 
 
@@ -215,10 +218,10 @@ _SLICE_COLUMNS = (
 
 
 def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> None:
-    """Print how well scores are calibrated in each slice, if there are any. units (str): Plural noun, "tokens"."""
+    """Print how well scores are calibrated in each slice of --by, if given. units (str): What has labels, "tokens"."""
     if table is None:
         return
-    rows, n_small = table["rows"], table["too_small"]
+    rows, n_small = table["rows"], table["too_small"]  # slices that are too small have no row
     if rows:
         msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")
         show_rows(rows, _SLICE_COLUMNS, details)

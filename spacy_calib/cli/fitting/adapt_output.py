@@ -1,4 +1,4 @@
-"""Print an adaptation for `spacy calib adapt` and `info`."""
+"""Print or describe an adaptation for `spacy calib adapt`, `fit` and `info`. Its dict is one of `fit_info.adaptations`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFFSETS_SHOWN = 8
 
 
 def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
-    """Print what an adaptation learned, and the calibration of its scores. adaptation (Mapping): Of `fit_info.adaptations`."""
+    """Print what an adaptation learned, and how well the scores are calibrated before and after it. output: Written folder."""
     unit = calib.fit_info.kind.unit
     show_other_weights(calib.lookup.weights_changed())
     print_result, sentence = compare_losses(calib, adaptation)
@@ -33,16 +33,19 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 
 
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
-    """Return (printer, sentence about held-out log losses): `msg.good` if the new one is lower on enough gold."""
+    """Return (function to print the sentence with, sentence on the log losses before and after an adaptation, or "").
+
+    The function is `msg.good` if the loss is lower on enough gold, else `msg.info`. Losses of spans precede those of labels.
+    The sentence is "" without cross-validated losses.
+    """
     info = calib.fit_info
     of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not info.kind.of_arcs
     part, unit = (adaptation["spans"], info.kind.span_words[0]) if of_spans else (adaptation["tokens"], info.kind.unit)
     if part["before"] is None or part["after"] is None:
         return msg.info, ""
     old_loss, new_loss = part["before"]["log_loss"], part["after"]["log_loss"]
-    losses = (
-        f"Held-out log loss of {count_in_words(unit, part['entries'])}: {number(old_loss)} before, {number(new_loss)} adapted"
-    )
+    amount = count_in_words(unit, part["entries"])
+    losses = f"Held-out log loss of {amount}: {number(old_loss)} before, {number(new_loss)} adapted"
     if sentence := too_few_sentence(unit, part["entries"]):
         return msg.info, f"{losses}. {sentence}."
     is_better = new_loss < old_loss
@@ -51,13 +54,13 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
 
 
 def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Return how many documents and units an adaptation read, in words. unit (str): "token" or "document"."""
+    """Return in words how many documents, units and entities an adaptation read. unit (str): "token" or "document"."""
     entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
     return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 
 
 def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
-    """Print what was learned of labels, or of entities. kind (str): "label" or "entity". unit (str): "token" or "document"."""
+    """Print what an adaptation learned for labels or entities, and their errors. kind: "label" or "entity". unit: "token"."""
     old_scores, new_scores = part["before"], part["after"]
     subject = f"the top label of a {unit}" if kind == "label" else "an entity"
     share = 100 * part["right"] / part["entries"]
@@ -72,13 +75,14 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
 
 
 def table_row(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the cells of a row: name, log loss, ECE, mean score minus share of right ones, and its 95 % interval."""
     gap = scores["gap"]
     interval = "-" if gap["low"] is None else f"{gap['low']:+.4f} to {gap['high']:+.4f}"
     return name, number(scores["log_loss"]), number(scores["ece"]), f"{gap['value']:+.4f}", interval
 
 
 def line_in_words(line: Mapping[str, float]) -> str:
-    """Describe a line in log-odds by its effect on a few scores: "0.9 becomes 0.82"."""
+    """Describe a line in log-odds, {"slope", "intercept"}, by its effect on a few scores: "0.9 becomes 0.820"."""
     from ...calibration.adaptation.adaptation import Line
     from ...calibration.solvers import log_odds, sigmoid
 
@@ -93,17 +97,14 @@ def line_in_words(line: Mapping[str, float]) -> str:
 
 
 def offsets_in_words(offsets: Mapping[str, float]) -> str:
-    """List the largest offsets of labels in log-odds; "" without any."""
+    """List the largest offsets of labels, in log-odds, as the end of a sentence; "" without any. offsets: Largest first."""
     if not offsets:
         return ""
     return f"; by label: {first_of([f'{label} {value:+.2f}' for label, value in offsets.items()], _OFFSETS_SHOWN)}"
 
 
 def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
-    """Print how far mean scores may be off on other documents of this domain.
-
-    adaptation: One of `fit_info.adaptations`. unit (str): "token" or "document".
-    """
+    """Print how far mean scores may be off on other documents of this domain. unit (str): "token" or "document"."""
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(
             f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there "
@@ -133,15 +134,13 @@ def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
 
 
 def adaptation_line(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Describe one adaptation in one line, for `info`. unit (str): "token" or "document"."""
+    """Describe an adaptation in one line, for `info`: its data, lines and log losses. unit (str): "token" or "document"."""
     parts = [count_units(adaptation, unit)]
     for key, name in (("tokens", f"{unit}s"), ("spans", "entities")):
         part = adaptation[key]
         if part is not None and part["before"] is not None:
-            losses = (
-                ""
-                if part["after"] is None
-                else (f", log loss {part['before']['log_loss']:.4f} before, {part['after']['log_loss']:.4f} after (held out)")
-            )
+            losses = ""
+            if part["after"] is not None:
+                losses = f", log loss {part['before']['log_loss']:.4f} before, {part['after']['log_loss']:.4f} after (held out)"
             parts.append(f"{name}: {line_in_words(part['leading'])}{losses}")
     return "; ".join(parts)

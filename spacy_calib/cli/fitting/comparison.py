@@ -1,4 +1,4 @@
-"""Compare a new fit with the calibration that the pipeline has, and choose which of the two is written."""
+"""Compare a new fit with the calibration that the pipeline has, as it is and adapted, and choose which one is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...pipe.adapting import FitComparison
     from ...pipe.component import Calibrator
 
-# What was chosen, in words.
+# What is written -> words for it.
 _IN_WORDS = {
     PRESENT: "the old calibration, unchanged",
     ADAPTED: "the old calibration, adapted to these documents",
@@ -32,7 +32,7 @@ _IN_WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class PresentPipe:
-    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable: Pipes left out of that."""
+    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable: Names of pipes to leave out of it."""
 
     pipe: Calibrator
     model: str
@@ -40,7 +40,7 @@ class PresentPipe:
 
     @classmethod
     def find(cls, nlp: Language, name: str, model: str, unreadable: Sequence[str]) -> PresentPipe | None:
-        """Find the fitted calib pipe of this name; None if there is none."""
+        """Return the fitted calib pipe called `name` with its pipeline; None if there is none."""
         from ...pipe.component import Calibrator
 
         pipe = dict(nlp.components).get(name)
@@ -49,9 +49,9 @@ class PresentPipe:
         return cls(pipe, model, unreadable)
 
     def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> FitOutcome:
-        """Compare this pipe with a new fit, which wins in any case if `always`, or if it has a requested event.
+        """Compare this pipe with a new fit, which is written in any case if `always`, or if --event asks for another event.
 
-        examples: Of the fit, processed by the pipes before the source. event, always: Values of the options.
+        examples: Data of the fit, which the pipes before the source have processed. event, always: Values of the options.
         """
         from spacy.training import Example
 
@@ -66,7 +66,7 @@ class PresentPipe:
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """The result of comparing the present pipe with a fit. choice (str): What is written, PRESENT, ADAPTED or FIT."""
+    """The result of comparing the present calib pipe with a fit. choice (str): What to write: PRESENT, ADAPTED or FIT."""
 
     present: PresentPipe
     comparison: FitComparison
@@ -74,12 +74,12 @@ class FitOutcome:
 
     @property
     def gains(self) -> bool:
-        """Whether the chosen calibration is shown to be better than the old one."""
+        """Whether the comparison has shown that the chosen calibration is better than the old one."""
         replacement = self.comparison.replacement
         return replacement is not None and replacement.gains and self.choice == replacement.winner
 
     def reopen(self) -> tuple[Language, Calibrator]:
-        """Load the pipeline again; return it with its old pipe, as it was or adapted."""
+        """Load the pipeline again; return (pipeline, its old calib pipe, which is adapted if that was chosen)."""
         nlp = load_pipeline(self.present.model, exclude=self.present.unreadable)
         pipe = self.present.pipe
         calib: Any = nlp.get_pipe(pipe.name)
@@ -90,14 +90,14 @@ class FitOutcome:
         return nlp, calib
 
     def to_dict(self) -> dict[str, Any]:
-        """Return losses, winner and choice as plain data for JSON."""
+        """Return the losses, the winner, and what is written and why as plain data for JSON."""
         replacement = self.comparison.replacement
         losses = {} if replacement is None else replacement.state()
         return {**losses, "winner": self.comparison.winner, "written": self.choice, "why": self.comparison.why}
 
 
 def show_present(calib: Calibrator, outcome: FitOutcome, output: Path) -> None:
-    """Print the old calibration that is written in place of a fit, as it was or adapted."""
+    """Print that the old calibration is written, as it was or adapted, and how it compares with the fit."""
     if outcome.choice == ADAPTED:
         show_adaptation(calib, calib.fit_info.adaptations[-1], output)
     else:
@@ -106,7 +106,7 @@ def show_present(calib: Calibrator, outcome: FitOutcome, output: Path) -> None:
 
 
 def show_comparison(outcome: FitOutcome) -> None:
-    """Print the losses and the choice."""
+    """Print the log losses of the old calibration and the new fit, and which one is written."""
     comparison, choice = outcome.comparison, _IN_WORDS[outcome.choice]
     if outcome.choice != comparison.winner:
         choice += f", as requested; the comparison favours {_IN_WORDS[comparison.winner]}"
@@ -127,7 +127,7 @@ def show_comparison(outcome: FitOutcome) -> None:
 
 
 def card_line(nlp: Language, component: str) -> str:
-    """Return a sentence about the pretrained card for a component, by the name of its pipeline; "" if there is none."""
+    """Return a sentence on the pretrained calibration for a component of a pipeline of this name; "" if there is none."""
     model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
     for card in from_plugin("all_cards")():
         pipeline, _, card_component = card.name.rpartition("-")

@@ -1,4 +1,4 @@
-"""Fits of one or several components in one run: insert new pipes, compare them with old ones, print them."""
+"""Fits of one or several components in one run: insert new calib pipes, compare them with old ones, print the results."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class ComponentFit:
-    """The fit of one component.
+    """The fit of a calib pipe to one component.
 
-    name (str): Name of the new pipe. old_name (str | None): Name of the pipe whose settings were taken over, if any. present
+    name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any. present
     (PresentPipe | None): The calibration that the fit may replace, if any. other_names (Sequence): Label maps of the fitted
-    pipes of this component. outcome (FitOutcome | None): Result of comparing fit and calibration; None before.
+    pipes of this component. outcome (FitOutcome | None): Result of comparing the two; None before, and if `present` is None.
     """
 
     name: str
@@ -44,20 +44,20 @@ class ComponentFit:
 
     @property
     def is_written(self) -> bool:
-        """Whether the new fit is written, not the old calibration."""
+        """Whether the new fit is to be written, not the old calibration."""
         return self.outcome is None or self.outcome.choice == FIT
 
     def compare(self, calib: Calibrator, examples: Sequence[Example], **options: Any) -> None:
-        """Compare the new fit with the calibration that it may replace. options: Arguments of `PresentPipe.compare`."""
+        """Set `outcome`: compare the new fit, `calib`, with `present`. options: Arguments of `PresentPipe.compare`."""
         self.outcome = None if self.present is None else self.present.compare(calib, examples, **options)
 
 
 def check_components(
     component: str | Sequence[str] | None, single_options: Mapping[str, Any], overrides: Mapping[str, Any] | None
 ) -> list[str]:
-    """Return the components of --component as a list. RAISES C056: an empty name, or an option for one component with several.
+    """Return the distinct names given by --component. RAISES C056: an empty name, or several with an option for one.
 
-    single_options (Mapping): Values of the options that can only be given for one component.
+    single_options (Mapping): Flag -> value of options for one component. overrides: Dotted settings, which are for one, too.
     """
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
@@ -70,10 +70,10 @@ def check_components(
 
 
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
-    """Return the calibrated component that the gold annotates, as a list; [] if it annotates the default one, none or several.
+    """Choose the component to fit by the gold: return [name] of the only calibrated component that it annotates, else [].
 
-    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; [] too if a prefix, a config or a
-        source among them chooses the component.
+    Also return [] if the gold annotates the default component, or if --attr, --config or a dotted source among the `settings`
+    chooses the component. paths (Sequence[Path]): Gold files. settings (Mapping): Option or dotted setting -> value.
     """
     from ...pipe.component import Calibrator
     from ...pipe.gold_checks import has_gold_for
@@ -86,7 +86,7 @@ def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[
     )
     if not pipes or is_chosen:
         return []
-    with warnings.catch_warnings():  # the fit reads the gold again
+    with warnings.catch_warnings():  # the fit reads the gold again, and warns then
         warnings.simplefilter("ignore")
         examples = [example for path in paths for example in read_examples(nlp, path, gold_preproc=False)]
     if default in nlp.component_names and has_gold_for(nlp, default, [example.reference for example in examples]):
@@ -110,7 +110,7 @@ def insert_pipes(
     label_map: dict[str, str] | None,
     calib_options: Mapping[str, Any],
 ) -> tuple[Language, list[ComponentFit]]:
-    """Insert a new calib pipe after each component, or after the default one; return (pipeline, fits in its order).
+    """Insert a new calib pipe after each component, or after the default one; return (pipeline, fits in pipeline order).
 
     base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
     (Mapping): Arguments of `insert_calib`.
@@ -132,18 +132,18 @@ def insert_pipes(
 def _select_labels(
     nlp: Language, component: str, components: Sequence[str], label_map: dict[str, str] | None
 ) -> dict[str, str] | None:
-    """Return the part of a label map for one component. The last one also gets unknown labels, to report them."""
+    """Return the entries of a label map for one component. The last component also gets unknown labels, to report them."""
     if label_map is None or len(components) < 2:
         return label_map
     labels_of = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
-    all_labels = set().union(*labels_of.values()) if component == components[-1] else set(label_map)
+    claimed_labels = set().union(*labels_of.values()) if component == components[-1] else set(label_map)
     return {
-        label: name for label, name in label_map.items() if label in labels_of[component] or label not in all_labels
+        label: name for label, name in label_map.items() if label in labels_of[component] or label not in claimed_labels
     } or None
 
 
 def put_back(nlp: Language, fit: ComponentFit) -> None:
-    """Replace the new pipe by the old calibration, as it was or adapted, and restore its figures in the meta data."""
+    """Replace the new calib pipe by the old one, as it was or adapted, and restore its figures in the pipeline's meta data."""
     from ...pipe.scorer import drop_performance, set_performance
 
     assert fit.outcome is not None
@@ -153,21 +153,19 @@ def put_back(nlp: Language, fit: ComponentFit) -> None:
     calib: Any = nlp.add_pipe(config.pop("factory"), name=pipe.name, config=config, after=pipe.source.component)
     calib.from_bytes(pipe.to_bytes())
     calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans
+    # Figures of the old pipe are those that `drop_performance` removes.
     figures = dict(old_nlp.meta.get("performance", {}))
     drop_performance(old_nlp, pipe.attr)
     remaining = old_nlp.meta.get("performance", {})
     set_performance(nlp, pipe.attr, {name: value for name, value in figures.items() if name not in remaining})
 
 
-# What is printed
-
-
 def show_output(
     nlp: Language, fits: Sequence[ComponentFit], output: Path, format: str, gold_options: Mapping[str, Any]
 ) -> None:
-    """Print the fits, as JSON or in words and with the next command.
+    """Print the results of the fits, as JSON, or in words with the command to run next.
 
-    gold_options (Mapping): Options that other gold needs, too, as for `shell_line`.
+    gold_options (Mapping): Flag -> value of the options that the next command needs, too.
     """
     if format == "json":
         states = [_state_of(nlp, component_fit) for component_fit in fits]
@@ -181,6 +179,7 @@ def show_output(
 
 
 def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
+    """Return the summary of a fit and its comparison with the old calibration as plain data for JSON."""
     from .held_out import held_out_rows
 
     calib: Any = nlp.get_pipe(component_fit.name)
@@ -190,6 +189,7 @@ def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:
+    """Print the result of one fit in words: the new fit, or the old calibration if that is written."""
     calib: Any = nlp.get_pipe(component_fit.name)
     component, outcome = calib.source.component, component_fit.outcome
     if outcome is not None and not component_fit.is_written:

@@ -1,4 +1,4 @@
-"""Labels that component and gold seem to use differently, as `fit`, `info`, `evaluate` and the page show them."""
+"""Show labels that component and gold seem to use differently, for `fit`, `info`, `evaluate` and the HTML page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...pairs.label_map import map_to_paste
 from ...types import OUTSIDE
 from ..shared.screen import TableColumn, msg, show_rows, whole
 
-# Maximum number of rows to show.
+# Maximum number of rows to show. A row counts the tokens with one pair of (confidently predicted label, gold label).
 SHOWN = 10
 _COLUMNS = (
     TableColumn("File", "file", lambda number: str(number + 1)),  # only if there are several gold files; the first is DATA
@@ -21,18 +21,13 @@ _COLUMNS = (
 
 
 def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a --map for labels that mostly have another gold label, and that the gold never uses; "" without any."""
-    return map_to_paste(
-        {
-            row["said"]: row["gold"]
-            for row in conventions
-            if 2 * row["tokens"] > row["of"] and not row["in_gold"] and row["gold"] != OUTSIDE
-        }
-    )
+    """Return a --map, "PERSON=PER", of predicted labels that the gold never uses and mostly calls otherwise; "" for none."""
+    rows = [row for row in conventions if 2 * row["tokens"] > row["of"] and not row["in_gold"] and row["gold"] != OUTSIDE]
+    return map_to_paste({row["said"]: row["gold"] for row in rows})
 
 
 def page_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return for the HTML page the first SHOWN "rows", and the --map that all rows suggest, "map"."""
+    """Return {"rows": the first SHOWN rows, "map": the --map that all rows suggest} for the HTML page."""
     rows = conventions or ()
     return {"rows": list(rows[:SHOWN]), "map": suggested_map(rows)}
 

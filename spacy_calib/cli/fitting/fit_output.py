@@ -1,4 +1,4 @@
-"""Print a fit for `spacy calib fit` and `info`: its verdict, context and tables."""
+"""Print the result of a fit for `spacy calib fit` and `info`: its verdict, context and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """Return whether the context of tokens or spans (words, tags, neighbours) is used, and its gain; "" if not tried."""
+    """Return in words whether the context of tokens or spans is used, and its gain. context: Its summary; None gives ""."""
     if context is None:
         return ""
     if context["why"]:
@@ -38,7 +38,7 @@ def context_line(context: Mapping[str, Any] | None) -> str:
 
 
 def show_context(context: Mapping[str, Any]) -> None:
-    """Print the features of the context model of tokens, if it is used."""
+    """Print the features of the context model of tokens, if it is used. context (Mapping): `fit_info.context`."""
     if not context["kept"]:
         return
     if context["when"] == FURTHER_SCORES:
@@ -57,7 +57,7 @@ def show_context(context: Mapping[str, Any]) -> None:
 
 
 def show_span_context(context: Mapping[str, Any] | None, plural: str) -> None:
-    """Print the weights of the features of spans. plural (str): "entities"."""
+    """Print the weights of the context features of spans, if there are any. plural (str): What spans are called, "entities"."""
     if context is None or not context["weights"]:
         return
     msg.divider(f"Features of the context of {plural}" + ("" if context["kept"] else " (not used)"))
@@ -66,6 +66,7 @@ def show_span_context(context: Mapping[str, Any] | None, plural: str) -> None:
 
 
 def _weight(value: float) -> str:
+    """Format a weight with its sign and two decimals, without a 0 before the point: "+.25"."""
     return f"{value:+.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:+.2f}"
 
 
@@ -77,9 +78,9 @@ def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
 
 
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
-    """Print a fit, and the errors on the parts of its data that cross-validation left out.
+    """Print the result of a fit, and its cross-validated errors.
 
-    gains (bool | None): Whether it is better than the old calibration; None compares it with raw scores.
+    gains (bool | None): Whether the fit is better than the old calibration; None if there was none: raw scores are compared.
     """
     from .held_out import held_out_rows, show_held_out
 
@@ -130,18 +131,18 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
 
 
 def is_span_fit(info: FitInfo) -> bool:
-    """Whether the verdict on a fit is about its spans, not its tokens."""
+    """Whether the verdict on a fit is about its spans, not its tokens: spans are cross-validated, and labels are not arcs."""
     return info.spans is not None and info.spans.held_out is not None and not info.kind.of_arcs
 
 
 def gains_over_raw(info: FitInfo) -> bool:
-    """Whether the cross-validated log loss is below that of raw scores, on enough labels to say so."""
+    """Whether the cross-validated log loss of a fit is below that of raw scores, on enough gold to show it."""
     losses = info.spans.held_out if info.spans is not None and is_span_fit(info) else info.held_out
     return losses is not None and losses.calibrated < losses.raw and not too_little_gold(info)
 
 
 def too_little_gold(info: FitInfo) -> str:
-    """Return the sentence that there is too little gold to show that scores improved; "" if there is enough."""
+    """Return a sentence that the fit had too little gold to show that scores improved; "" if it had enough."""
     unit, n = info.kind.unit, info.tokens
     if info.spans is not None and (is_span_fit(info) or not n):
         unit, n = info.kind.span_words[0], info.spans.spans
@@ -149,7 +150,7 @@ def too_little_gold(info: FitInfo) -> str:
 
 
 def too_few_sentence(unit: str, n: int) -> str:
-    """Return the sentence that n units are too few to show that scores improved; "" if they are enough. unit (str): "token"."""
+    """Return a sentence that n units are too few to show that scores improved; "" if they are enough. unit (str): "token"."""
     if is_enough(unit, n):
         return ""
     return (
@@ -167,7 +168,7 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Return how far raw and calibrated scores are off, as a sentence. subject: "The scores of 'ner'". units: "entities"."""
+    """Return how far raw and calibrated scores are off as a sentence, from subject ("The scores of 'ner'") and units."""
     from ...metrics.sentences import leaning_in_words
 
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"
@@ -178,7 +179,7 @@ def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
 
 
 def print_fit_table(info: FitInfo) -> None:
-    """Print the saved rows of a fit: cross-validated errors of all labels and of each group, and their maps."""
+    """Print the cross-validated errors that are saved with a fit, of all labels and of each group, and whose map it uses."""
     spans = info.spans if is_span_fit(info) else None
     units = info.kind.span_words[1] if spans is not None else info.kind.label_words[1]
     msg.divider(f"Errors by cross-validation ({units})")
@@ -197,7 +198,7 @@ def print_fit_table(info: FitInfo) -> None:
 
 
 def show_spans(info: FitInfo) -> None:
-    """Print how many spans a fit had, and why their scores stay raw, if they do."""
+    """Print how many predicted spans a fit had, and why their scores stay raw, if they do."""
     if info.spans is None:
         return
     singular, plural = info.kind.span_words

@@ -1,4 +1,4 @@
-"""The table of a fit: raw scores, the paper's method and the fit, by cross-validation."""
+"""The table that `fit` prints: cross-validated errors of raw scores, of Kranzlein et al.'s method and of the fit."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ _COLUMNS = {"raw": "Raw", "tfg_isotonic": "TFG-5 isotonic", "calibrated": "Calib
 
 
 def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
-    """Return "score", "pairs", "raw", "tfg_isotonic" and "calibrated" of each figure, for a pipe fitted in this process.
+    """Return a row for each metric of a fit (SMCE, GMCE of each group, log loss, Brier), from out-of-fold scores.
 
-    Entities are whole entities. The paper's maps have five groups of their own; errors are by the groups of the pipe.
-    RETURNS (list): [] if there is one document only, so that no part was left out.
+    calib (Calibrator): Must have been fitted in this process. "tfg_isotonic" is the method of Kranzlein et al. (2021): isotonic
+    maps in five groups by frequency. Errors by group are by the groups of the pipe in all columns.
+    RETURNS (list): Dicts with "score" (name of the metric), "pairs" (number), and "raw", "tfg_isotonic", "calibrated" (values);
+        [] if there are fewer than two documents.
     """
     spans, judged, groups, labels = calib.held_out_spans, calib.held_out, calib.groups, calib.labels
     if spans is not None and is_span_fit(calib.fit_info):
@@ -46,7 +48,7 @@ def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
 
 
 def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: int) -> list[dict[str, Any]]:
-    """Return the rows of some scores of the same pairs. scores (Mapping): Column -> score of each pair."""
+    """Return the rows of `held_out_rows` for scores of the same pairs. scores (Mapping): Column -> score of each pair."""
     error = partial(calibration_error, n_bins=n_bins)
 
     def row(name: str, index: Any, figure: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: in
 
 
 def show_held_out(calib: Calibrator, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows of a fit, if there are any."""
+    """Print the rows of `held_out_rows`, if there are any, and name the groups that share a map."""
     if not rows:
         return
     info = calib.fit_info

@@ -1,4 +1,4 @@
-"""Insert a new calib pipe into a pipeline, in place of an old one, and run the pipes before it over the examples."""
+"""Insert a new calib pipe into a pipeline, in place of an old one, and run the pipes that it needs over the examples."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from ...sources.source import Source
 
-# The sources that can run a second pass.
+# The sources that --second-pass is for, of recognizers and of parsers.
 _RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
-# Prefix of an unfitted pipe beside others; it is never saved.
+# Prefix of an unfitted calib pipe in a pipeline that has other calib pipes; it is never saved.
 _UNFITTED = "raw_scores"
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
     """Load a pipeline without the calib pipes whose saved state cannot be read, so that they can be fitted again; warn of each.
 
-    RETURNS (tuple): The pipeline, names of the pipes left out. RAISES C050, C020: it cannot be loaded without them either.
+    RETURNS (tuple): (pipeline, names of the pipes left out). RAISES C050, C020: it cannot be loaded without them either.
     """
     unreadable: list[str] = []
     while True:
@@ -47,11 +47,11 @@ def load_readable(model: str) -> tuple[Language, list[str]]:
 
 
 def old_block(nlp: Language, attr: str | None = None, component: str | None = None) -> Block | None:
-    """Return name and settings of the calib pipe that a new fit replaces; None if there is none, or one from a card.
+    """Return (name, settings) of the calib pipe that a new fit replaces; None if there is none. Pretrained ones do not count.
 
-    attr (str | None): Prefix of the pipe. component (str | None): Else the first pipe that reads this component. Without both
-        it is the pipe with the default prefix, else the first that reads the default component; in a pipeline without that
-        component its only calib pipe.
+    attr (str | None): Prefix of the pipe to find. component (str | None): Without `attr`, find the first pipe that reads this
+        component. Without both, find the pipe with the default prefix, else the first that reads the default component; in a
+        pipeline without that component its only calib pipe.
     """
     from ...pipe.component import Calibrator
 
@@ -76,9 +76,9 @@ def block_to_fit(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
 ) -> tuple[str | None, Block]:
-    """Return (name of the old pipe whose settings are taken over, or None; name and settings of the pipe to fit).
+    """Return (name of the old pipe whose settings are taken over, or None; block of the pipe to fit, its name and settings).
 
-    base (tuple | None): Block of a config file. options, overrides: As for `pipe_settings`. RAISES: as `merge_block`.
+    base (tuple | None): Block of a config file. The other arguments and RAISES are as for `merge_block`.
     """
     old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = old or new_block(nlp, base, options, overrides)
@@ -92,7 +92,7 @@ def merge_block(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
 ) -> Block:
-    """Merge the settings of a pipe as `pipe_settings` does, and choose the source that reads its component.
+    """Merge the settings of a calib pipe as `pipe_settings` does, and choose the source that reads its component.
 
     second_pass (bool): Value of --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`.
         C066: a second pass over a component that is no recognizer or parser. C272: an event of another kind of component.
@@ -113,7 +113,7 @@ def merge_block(
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
-    """Return name and settings of a pipe that the pipeline does not have yet.
+    """Return (name, settings) of a calib pipe that the pipeline does not have yet, before they are merged with the options.
 
     Its name and prefix is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
     base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
@@ -140,9 +140,9 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
 
 
 def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> dict[str, Any]:
-    """Return the config block of the source for a component: the one in the settings if it fits, else the one that claims it.
+    """Return the config block of the source for a component: `source` if that can read it, else the default source for it.
 
-    source_settings (Mapping): Dotted settings of the source, which are kept if another source is chosen.
+    source (Mapping): Block in the settings. source_settings (Mapping): Dotted settings of the source, which the default keeps.
     RAISES C340: a dotted setting names a source that cannot read the component. C200: two sources claim the component.
     """
     component = source["component"]
@@ -159,7 +159,7 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
 
 
 def _make_source(block: Mapping[str, Any], default: Any) -> Any:
-    """Make the source of a config block; return `default` for wrong settings, which are reported when the pipe is created."""
+    """Make the source of a config block; return `default` for wrong settings (the error occurs when the pipe is created)."""
     from ...registry import registry
 
     try:
@@ -169,14 +169,14 @@ def _make_source(block: Mapping[str, Any], default: Any) -> Any:
 
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
-    """Check --event. RAISES C272: the source has no such event. A source without `events` has those of entities."""
+    """Check that a source has the event of --event; one without `events` has those of entities. RAISES C272: it has not."""
     events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
     if source is not None and events and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
 
 
 def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> bool:
-    """Whether a source reads entities; False if its settings are wrong, which is reported when the pipe is created."""
+    """Whether the source of a config block reads entities; False for wrong settings, which are reported later."""
     try:
         pipe = None
         if source.get("component", "") in nlp.component_names:
@@ -188,7 +188,7 @@ def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: M
 
 
 def _is_free(nlp: Language, name: str, component: str) -> bool:
-    """Whether a name is free for a calib pipe of a component, both as a name and as a prefix."""
+    """Whether no pipe has this name or prefix, except calib pipes of the same component, which the new one may replace."""
     from ...pipe.component import Calibrator
 
     for pipe_name, pipe in nlp.components:
@@ -201,10 +201,10 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Replace the named recognizers and parsers, if any, by ones that keep their probabilities; load the pipeline again.
+    """Load the pipeline again with variants of recognizers and parsers that keep probabilities; return `nlp` if it has none.
 
-    names (Sequence[str]): Components to calibrate. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES
-        C050: it cannot be loaded.
+    names (Sequence[str]): Components to calibrate; others are not replaced. unreadable (Sequence[str]): Pipes to leave out,
+        from `load_readable`. RAISES C050: the pipeline cannot be loaded.
     """
     factories = {name: nlp.get_pipe_meta(name).factory for name in names if name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in INLINE_FACTORIES}
@@ -212,9 +212,9 @@ def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unr
 
 
 def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dict[str, str] | None) -> Calibrator:
-    """Add a new calib pipe directly after the component that it reads, and remove an old one of the same name.
+    """Add a new calib pipe directly after the component that it reads, and remove an old calib pipe of the same name.
 
-    label_map (dict | None): Component label -> gold label; None takes that of the old pipe, unless it comes from a card.
+    label_map (dict | None): Component label -> gold label; None takes the map of the old pipe, unless that is pretrained.
     RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to a component that is no calib
     pipe, or to the calib pipe of another component.
     """
@@ -255,10 +255,11 @@ def insert_calib(
     gold_preproc: bool = False,
     unreadable: Sequence[str] = (),
 ) -> tuple[Language, Calibrator]:
-    """Add the calib pipe of a block after its component; without a second pass a recognizer is replaced, to keep probabilities.
+    """Add a new calib pipe after its component. Unless `second_pass`, replace a recognizer or parser, to keep its scores.
 
-    label_map (dict | None): Component label -> gold label. unreadable (Sequence[str]): From `load_readable`, to be left out.
-    RETURNS (tuple): The pipeline, perhaps loaded again, and the pipe. RAISES CalibError: an error in pipeline or settings.
+    block (tuple): Name and settings of the calib pipe. label_map (dict | None): Component label -> gold label. unreadable
+    (Sequence[str]): Pipes to leave out, from `load_readable`.
+    RETURNS (tuple): (pipeline, perhaps loaded again; calib pipe). RAISES CalibError: an error in pipeline or settings.
     """
     name, settings = block
     if not second_pass:
@@ -275,11 +276,11 @@ def insert_calib(
 def insert_unfitted(
     nlp: Language, model: str, component: str | None, label_map: dict[str, str] | None = None, *, gold_preproc: bool = False
 ) -> tuple[Language, Calibrator]:
-    """Insert an unfitted calib pipe, in memory: one that writes raw scores, or is fitted in folds.
+    """Insert an unfitted calib pipe into a pipeline in memory, to write raw scores or to be fitted in folds.
 
-    It has the settings of an existing pipe for the component, else the defaults. component (str | None): Without one the
-    component of that pipe, else the default component of a fit, or the only one that can be calibrated.
-    RETURNS (tuple): As `insert_calib`. RAISES C317, C318: there is no such component.
+    It has the settings of the calib pipe that `old_block` finds for the component, else the defaults. component (str | None):
+    None takes the component of that pipe, else `only_component`.
+    RETURNS (tuple): (pipeline, calib pipe), as `insert_calib`. RAISES C317, C318: there is no such component.
     """
     from ...pipe.component import Calibrator
 
@@ -301,7 +302,7 @@ def only_component(nlp: Language) -> str:
 
 
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
-    """Return the pipes that have to run before a calib pipe can be fitted.
+    """Return the names of the pipes that have to run over Docs before a calib pipe can be fitted to them.
 
     RAISES C021 to C023, C028, C034, C035: no component to calibrate. C084: a component that it listens to is disabled.
     """
@@ -322,9 +323,9 @@ def ready_to_read(
     n_process: int = 1,
     pipes_done: Collection[str] = (),
 ) -> Iterator[Example]:
-    """Run the pipes before a calib pipe over the examples, so that its source can read the predicted Docs; yield the examples.
+    """Run `pipes_before` a calib pipe over the examples, so that its source can read the predicted Docs; yield the examples.
 
-    pipes_done (Collection[str]): Pipes that were run over these Docs already.
+    pipes_done (Collection[str]): Pipes that were run over these Docs already, and are not run again.
     RAISES C021 to C023, C028, C034, C035: the component is missing, or cannot be calibrated; C034 also if a component before a
         second pass sets entities. C030: no example has gold of the annotation.
     """

@@ -1,4 +1,4 @@
-"""Settings of a calib pipe in `spacy calib fit`: defaults, config files, dotted settings, and options that set them."""
+"""Merge the settings of a calib pipe for `spacy calib fit` from defaults, a config file, dotted settings and options."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Block = tuple[str, dict[str, Any]]
 SettingPath = tuple[str, ...]
 
 _PIPE_DEFAULTS = default_config(PipeSettings)
-# Section of a config with the blocks of pipes.
+# The section of a config that contains the blocks of pipes, [components.NAME].
 _SECTION = "components"
-# Settings that neither options, a config nor the old pipe give. There is no default source: it follows from the component.
+# Settings that neither options, a config nor the old pipe give. The source is not among them: it follows from the component.
 DEFAULTS: dict[str, Any] = {
     **_PIPE_DEFAULTS,
     "source": {"component": _PIPE_DEFAULTS["source"]["component"]},
@@ -30,14 +30,14 @@ DEFAULTS: dict[str, Any] = {
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1", "when": "no_worse"},
     "scorer": {**_PIPE_DEFAULTS["scorer"], "n_bins": 10},
 }
-# Factory -> settings of a block of a config that names it and lacks them.
+# Factory of a pipe in a config file -> settings for those that its block lacks.
 _OF_FACTORY: dict[str, dict[str, Any]] = {
     "calib": {"source": DEFAULTS["source"]},
     "calib_ent": {name: default_config(EntityPipeSettings)[name] for name in ("attr", "source")},
 }
 # Maximum share of gold tokens with a label unknown to the component; beyond it the data probably follow another label scheme.
 MAX_UNKNOWN = 0.2
-# Registered function, and its settings, of a block that is given without a function.
+# Block of settings -> the registered function that it gets if it is given without one.
 _FUNCTIONS: dict[str, dict[str, Any]] = {
     "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1"},
@@ -50,15 +50,15 @@ ALIASES: dict[str, SettingPath] = {
     "groups": ("grouping", "n_groups"),
     "method": ("recalibrator", BLOCKS["recalibrator"]),
 }
-# Blocks that --method auto chooses by itself.
+# Blocks of settings that --method auto chooses by itself, so that the user may not set them, too.
 _AUTO_BLOCKS = ("grouping", "recalibrator", "scaling", "tag_offsets")
 
 
 def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Block:
-    """Merge the settings of a pipe. Precedence, highest first: options, dotted settings, base, defaults.
+    """Return (name, settings) of a calib pipe. Precedence, highest first: options, dotted settings, base.
 
-    base (tuple | None): Block of a config file or of the old pipe; None takes the defaults. options (dict): The options of
-    ALIASES that were given. overrides (dict | None): Dotted settings.
+    base (tuple | None): Name and settings from a config file or the old pipe; None takes DEFAULTS. options (dict): Given
+    options, by their names in ALIASES. overrides (dict | None): Dotted settings, {"components.calib.threshold": 0.01}.
     RAISES C001, C056, C112, C185: a wrong option, or a setting in addition to --method auto, which chooses it. C063, C195: a
         setting that is no block with a registered function. C170: a dotted setting of something else.
     """
@@ -79,11 +79,9 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
 
 
 def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
-    """Return the paths of dotted settings in the block of this pipe, with their values.
+    """Return path -> value from dotted settings of the pipe `name`: {("grouping", "n_groups"): 3}.
 
-    RAISES C170: a setting of something else.
-
-    Without --attr `components.calib` means the pipe that is fitted, even if its name is `calib_ent`.
+    Without --attr `components.calib` means this pipe even if its name is `calib_ent`. RAISES C170: no setting of the pipe.
     """
     names = (name,) if "attr" in options else (name, DEFAULTS["attr"])
     paths = {}
@@ -97,15 +95,15 @@ def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mappin
 
 
 def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
-    """Return path -> value of the overrides components.NAME.source.*, for any NAME; `parse_dotted` checks NAME later."""
+    """Return path -> value from the dotted settings components.NAME.source.*, for any NAME, which `parse_dotted` checks."""
     paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
 
 
 def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
-    """Return the settings that options set, as path -> value.
+    """Return path -> value of the settings that options set. options (Mapping): Given options, by their names in ALIASES.
 
-    RAISES C056: a wrong value. C001, C112: not a prefix. C185: two methods share a short name.
+    RAISES C056: a wrong value. C001, C112: --attr is no valid prefix. C185: two methods share a short name.
     """
     from ...doc.attributes import check_attr
 
@@ -125,6 +123,7 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
 def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]) -> dict[str, Any]:
     """Return a copy of the settings with these values set. A block that gets a new function loses its other settings."""
     result = copy.deepcopy(dict(settings))
+    # Names of functions, "@calib_...", come first, as they clear their block.
     for path, value in sorted(paths.items(), key=lambda item: (not item[0][-1].startswith("@"), item[0])):
         block = result
         for part in path[:-1]:
@@ -138,7 +137,7 @@ def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]
 
 
 def _fill_bins(settings: dict[str, Any]) -> None:
-    """Set the number of bins of a recalibrator that needs one and has none to that of the scorer."""
+    """Set `n_bins` of the recalibrator to that of the scorer, in place, if it needs bins and no setting decides them."""
     from ...registry import registry
 
     block, recalibrators = settings["recalibrator"], registry.calib_recalibrators
@@ -152,9 +151,9 @@ def _fill_bins(settings: dict[str, Any]) -> None:
 def _resolve_selection(
     name: str, settings: dict[str, Any], options: Mapping[str, Any], dotted_settings: Mapping[SettingPath, Any]
 ) -> None:
-    """Remove the selection and its context if the user sets a part that it would choose; --method auto restores both.
+    """Remove the selection and its context if the user sets a block that it would choose; restore both for --method auto.
 
-    RAISES C056: the user sets both a selection and such a part.
+    `settings` is changed in place. RAISES C056: the user asks for a selection, and sets a block that it chooses.
     """
     is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted_settings}
     parts = {"--groups": options["groups"]} if "groups" in options else {}
@@ -179,7 +178,7 @@ def _resolve_selection(
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """Check that each block names a registered function, or is null. RAISES C063: no block. C195: an unknown function."""
+    """Check that each block of settings names a registered function, or is None. RAISES C063: no block. C195: unknown."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
@@ -190,7 +189,10 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Return name and settings of the first block of a calib pipe. RAISES C058: none. C114: a dollar sign. C167: no labels."""
+    """Return (name, settings) of the first calib pipe in a config file. If it names a file of labels, these are read, too.
+
+    RAISES C058: no config, or none with such a block. C114: a wrong dollar sign. C167: the labels cannot be read.
+    """
     components = _read_components(path)
     components = components if isinstance(components, dict) else {}
     blocks = [
@@ -208,7 +210,7 @@ def settings_from_file(path: Path) -> Block:
 
 
 def _read_components(path: Path) -> Any:
-    """Return [components] of a config. RAISES C058: no such file, or no config. C114: a dollar sign without a reference."""
+    """Return the section [components] of a config file. RAISES C058: no such file, or no config. C114: a wrong dollar sign."""
     from thinc.api import Config
 
     try:
@@ -218,7 +220,7 @@ def _read_components(path: Path) -> Any:
 
 
 def read_labels(path: Path) -> list[str]:
-    """Read a list of labels from .json, or one label per line from .txt. RAISES C167: there is no such list."""
+    """Read labels from a list in a .json file, or from the lines of another file. RAISES C167: there is no such list."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         labels = json.loads(text) if path.suffix == ".json" else text.splitlines()

@@ -1,1 +1,1 @@
-"""What commands share: options, loading, reading data, running pipes, printing and writing."""
+"""Functions and classes that commands share: options, loading, reading data, running pipes, printing and writing."""

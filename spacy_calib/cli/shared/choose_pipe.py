@@ -1,4 +1,4 @@
-"""Choose the calib pipe of a command: by its options, else by the gold, the unit or the cut-offs that it is given."""
+"""Choose the calib pipes of a command: by --component, else by the gold in the data and the requested unit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted pipe to choose from. units: What it scores, the unit of labels first. gold (str): Annotation of its gold."""
+    """A fitted calib pipe to choose from.
+
+    name, attr, component (str): Its name, its prefix, and the component that it calibrates. units (Sequence[str]): What it
+    scores, the default first. gold (str): The annotation that its gold needs, such as "tag".
+    """
 
     name: str
     attr: str
@@ -27,14 +31,14 @@ class Candidate:
     gold: str = "tag"
 
     def option(self, pipes: Iterable[Candidate]) -> str:
-        """Return the option that chooses this one of the pipes: by its component if only it reads that, else by prefix."""
+        """Return the option that chooses this pipe among `pipes`: its component if no other pipe has that, else its prefix."""
         is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
         return f"--component {self.attr if is_ambiguous else self.component}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen pipes. why (str): The reason, if the options did not decide; "" if there was nothing to choose."""
+    """The chosen pipes. why (str): The reason as a sentence, if gold or unit decided; "" if there was nothing to choose."""
 
     pipes: Sequence[Candidate]
     why: str = ""
@@ -49,12 +53,12 @@ def choose(
     flag: str = "--unit",
     allow_many: bool = False,
 ) -> Choice:
-    """Choose by the options, else by the gold and the unit.
+    """Choose among fitted pipes by their component or prefix, else by the gold and the unit.
 
     component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes
     that DATA has gold for; None if DATA is no gold. unit (str | None): The requested unit. flag (str): The option that requests
-    it. allow_many (bool): Whether several pipes may be returned. RAISES C079: none of this component or prefix. C077: several
-    are possible. C078: no gold for any.
+    it. allow_many (bool): Whether several pipes may be returned. RAISES C079: no pipe has this component or prefix. C077:
+    several are possible. C078: DATA has gold for none.
     """
     matches = [pipe for pipe in pipes if component in (None, pipe.component)] or [
         pipe for pipe in pipes if pipe.attr == component
@@ -105,10 +109,11 @@ def choose_pipes(
     allow_many: bool = False,
     silent: bool = True,
 ) -> list[Calibrator]:
-    """Choose among the fitted pipes of a pipeline, and print the reason in one line. unit, flag, allow_many: As for `choose`.
+    """Choose among the fitted calib pipes of a pipeline as `choose` does, and print the reason in one line unless silent.
 
-    gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the
-    command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C077 to C079.
+    gold (Sequence[Example] | None): Examples of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable):
+    Whether the command can use a pipe; without `component` only such pipes are candidates, if there are any. unit, flag,
+    allow_many: As for `choose`. RAISES C027: no fitted pipe. C077 to C079: as `choose`.
     """
     from ...annotations import plain_name
     from ...pipe.pipeline import fitted_pipes, units_of
@@ -130,7 +135,7 @@ def choose_pipes(
 
 
 def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) -> list[str]:
-    """Return the names of the pipes that have a label of the gold; if none has, of those with any gold annotation."""
+    """Return the names of the pipes that know a label of the gold; if none does, of those whose annotation the gold has."""
     from ...annotations import get_annotation, has_gold, plain_name
     from ...types import OPEN, OUTSIDE
 

@@ -1,4 +1,4 @@
-"""`@command` and the declarations of arguments and options: plain typer, with errors as sentences."""
+"""The decorator `@command` and the declarations of arguments and options: plain typer, with errors as sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...errors import calib_error
 from ...pairs.bins import MOST_COUNTED
 from .screen import user_errors
 
-# Minimum and maximum of options that are whole numbers, by parameter; the others are counts of at least 1.
+# Parameter -> (minimum, maximum) of options that are whole numbers; those not listed have COUNT.
 RANGES = {
     "seed": (0, 2**32 - 1),  # numpy's seeds have 32 bits
     "n_process": (1, 1024),
@@ -39,7 +39,7 @@ def argument(word: str, help: str) -> Any:
 
 
 def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -> Any:
-    """Declare an option with its help. Its flag is the name of its parameter, unless `flags` has a long one.
+    """Declare an option with its help. Its flag is the name of its parameter, "--n-process", unless `flags` has a long flag.
 
     flags (str): Its letter, or all its flags. words (Sequence[str]): The allowed values: shown in the help, completed by the
     shell, and checked. settings: Further arguments of typer.Option.
@@ -55,7 +55,7 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
 
 
 class CalibCommand(TyperCommand):
-    """A command whose help lists registered names.
+    """A click command whose help lists the registered recalibrators where an option's help has the placeholder METHODS.
 
     more_options (Sequence[str]): Beginnings of options that no parameter of the function declares.
     """
@@ -70,12 +70,12 @@ class CalibCommand(TyperCommand):
 
 
 def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callable[[_Function], _Function]:
-    """Decorate a function to make it a command; Python calls it as it is.
+    """Decorate a function to make it a command. The function itself stays as it is, and can be called from Python.
 
-    The parameters with `argument` or `option` in their annotations are those of the command line; the others are for Python,
-    and for `kind` (`MORE_OPTIONS`). The help is the docstring up to its sections RETURNS and RAISES.
+    Parameters with `argument` or `option` in their annotation are those of the command line; the others are set from Python or
+    by `kind` (`MORE_OPTIONS`). The help is the docstring up to its sections RETURNS and RAISES.
 
-    example (str): The end of a command line that works. kind (type): The class that parses the command line.
+    example (str): The end of a command line that works. kind (type): The click class that parses the command line.
     """
 
     def declare(run: _Function) -> _Function:
@@ -86,7 +86,7 @@ def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callabl
 
 
 def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
-    """Return what typer calls: the function with the annotations that typer reads, and errors as sentences."""
+    """Return the function that typer calls for a command: `run` with annotations for typer, and errors printed as sentences."""
 
     def call(ctx: typer.Context, **values: Any) -> None:
         options = {flag for parameter in ctx.command.params for flag in parameter.opts}
@@ -106,7 +106,7 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _for_typer(parameter: inspect.Parameter, run: Any) -> inspect.Parameter | None:
-    """Return a parameter as typer reads it; None for one without a declaration. A flag is off unless it is given."""
+    """Return a parameter of the function `run` in the form that typer reads; None for one without `argument` or `option`."""
     annotation = parameter.annotation
     annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
     if get_origin(annotation) is not Annotated:
@@ -122,20 +122,21 @@ def _for_typer(parameter: inspect.Parameter, run: Any) -> inspect.Parameter | No
             info.min, info.max = RANGES.get(parameter.name, COUNT)
     return parameter.replace(
         kind=inspect.Parameter.KEYWORD_ONLY,
-        default=False if kind is bool else parameter.default,
+        default=False if kind is bool else parameter.default,  # --silent is off unless given, though Python's default is True
         # `Union` for typer before 0.10; the extra word keeps the cache of typing from returning the parameter's own annotation.
         annotation=Annotated[Union[kinds], info, "for typer"],  # noqa: UP007
     )
 
 
 def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> None:
-    """Check what typer does not: one of some words, and paths that the system accepts; a pipeline may be a folder.
+    """Check what typer does not: that values are among the allowed words, and that the system accepts paths.
 
-    parameters (Sequence): Of click. values, words (Mapping): Name of a parameter -> its value, its allowed words. RAISES C056.
+    parameters (Sequence): Parameters of the click command. values, words (Mapping): Name of a parameter -> its value, and its
+    allowed words, () for any. RAISES C056: a value is not allowed.
     """
     for parameter in parameters:
         value = values.get(parameter.name)
-        word = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+        word = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]  # its name in messages
         if words.get(parameter.name) and value is not None:
             allowed = words[parameter.name]
             check_option(word, value in allowed, f"one of {', '.join(allowed)}", repr(value))
@@ -145,7 +146,7 @@ def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Ma
 
 
 def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None:
-    """Check the value of an option. RAISES C056: it is not valid."""
+    """Report an option whose value is not valid. expected (str): What the value must be. RAISES C056: `is_valid` is False."""
     if not is_valid:
         raise calib_error("C056", option=option, wanted=expected, given=value)
 
@@ -162,9 +163,9 @@ def check_path(option: str, path: Path | str | None) -> None:
 
 @contextlib.contextmanager
 def folder_errors() -> Iterator[None]:
-    """Turn an OSError of the block (or decorated function), which lists folders, into C491.
+    """Turn an OSError of the block, or decorated function, which lists folders, into C491.
 
-    The system refuses to list a folder, or it was removed meanwhile.
+    It occurs if the system refuses to list a folder, or if the folder was removed meanwhile.
     """
     try:
         yield
@@ -173,13 +174,13 @@ def folder_errors() -> Iterator[None]:
 
 
 def check_confidence(confidence: float) -> None:
-    """Check --confidence. RAISES C056: out of range, which excludes values that floats cannot distinguish from 0 and 1."""
+    """Check that --confidence is far enough from 0 and 1 for floats: between 0.001 and 0.99999. RAISES C056: it is not."""
     minimum, maximum = 0.001, 0.99999
     check_option("--confidence", minimum <= confidence <= maximum, f"between {minimum} and {maximum}", confidence)
 
 
 def check_registered(setting: str, registry: str, name: object) -> None:
-    """Check that a registry has a function of this name. RAISES C195: it has none."""
+    """Check that a registry has the function `name`. setting (str): Its place in the config. RAISES C195: it has none."""
     from ...registry import REGISTRIES
 
     if name not in REGISTRIES[registry]:
@@ -188,14 +189,14 @@ def check_registered(setting: str, registry: str, name: object) -> None:
 
 
 def fill_methods(help: str) -> str:
-    """Replace the placeholder METHODS in the help of an option by the names of methods, which only `--help` needs."""
+    """Replace the placeholder METHODS in the help of an option by the short names of the registered recalibrators."""
     from ...registry import recalibrators
 
     return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def registered_method(method: str) -> str:
-    """Return the registered name of a recalibrator, also from its short name. RAISES C056: unknown. C185: ambiguous."""
+    """Return the registered name of a recalibrator from that name or its short name. RAISES C056: unknown. C185: ambiguous."""
     from ...registry import REGISTRIES, recalibrators
 
     by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]

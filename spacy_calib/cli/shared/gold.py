@@ -1,4 +1,4 @@
-"""Gold in commands: its labels are renamed to those of the pipes, and what takes no part is reported."""
+"""Rename the gold labels of a command's data to the labels of its pipes, and report gold that is left out."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from ...pairs.label_map import UnknownGold
     from ...pipe.component import Calibrator
 
-# Characters that fit into two lines: labels with the label predicted for them, and labels alone, whose text cannot be broken.
+# So many characters about labels fit into two lines of a warning: labels with the predicted ones, and labels alone.
 _PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
 def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
-    """Rename the labels of gold entities to those of these pipes, in place; return the examples. options: Of `match_labels`."""
+    """Rename gold labels to those of these pipes, in place; return the examples. options: Arguments of `match_labels`."""
     from ...pipe.label_names import match_labels
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
-    for sentence in (
-        () if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
-    ):
+    # How the label LOC was understood, if that matters.
+    sentences = {} if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
+    for sentence in sentences:
         inform(sentence)
     return examples
 
 
 def check_whole_documents(kind: Kind, gold_preproc: bool) -> None:
-    """Check --gold-preproc. RAISES C056: it makes examples of sentences, but the labels are those of documents."""
+    """Check that --gold-preproc, which cuts documents into sentences, is off for labels of documents. RAISES C056: it is on."""
     expected = "left out for a component that labels whole documents"
     check_option("--gold-preproc", not (gold_preproc and kind.of_documents), expected, "it")
 
 
 def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
-    """Warn of gold that takes no part, unless silent. examples: Their predicted Docs have the tokens of the pipeline."""
+    """Warn of gold that is left out, unless silent. examples (Iterable[Example]): Gold with predictions of the pipeline."""
     from ...gold.left_out import DroppedGold
 
     for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
@@ -46,15 +46,15 @@ def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: 
 
 
 def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None:
-    """Warn of gold labels that the component of a pipe does not know, unless silent."""
+    """Warn, unless silent, of gold labels that the component of a calib pipe does not know."""
     if unknown.n and not silent:
         warn(unknown_sentence(unknown.message_fields(), pipe.source.component or "the source", pipe.annotation.kind.unit))
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
-    """Return two lines about the gold labels that a component does not know, or a longer text if `details`.
+    """Return a sentence about the gold labels that a component does not know, cut to two lines unless `details`.
 
-    words (dict): From `UnknownGold.message_fields`. unit (str): What has labels, "token".
+    words (Mapping): From `UnknownGold.message_fields`. unit (str): What has the labels, such as "token".
     """
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)

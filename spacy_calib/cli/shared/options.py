@@ -1,4 +1,4 @@
-"""Options that several commands share. Letters mean the same as in spaCy's own commands."""
+"""Arguments and options that several commands share. Letters, such as -o, mean the same as in spaCy's own commands."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ Force = Annotated[bool, option("Replace a pipeline at OUTPUT", "--force", "-F")]
 ForceFile = Annotated[bool, option("Replace a file at --output", "--force", "-F")]
 Silent = Annotated[bool, option("Print nothing but errors", "--silent")]
 
-
+# A dotted setting of the command line: --components.calib.threshold, perhaps with =VALUE.
 _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 
 class WithOverrides(CalibCommand):
-    """A command that accepts dotted settings anywhere. Other unknown options stay an error, unlike in `spacy train`."""
+    """A command that accepts dotted settings anywhere. Other unknown options are errors, unlike in `spacy train`."""
 
     more_options = ("--components",)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take `--components.calib.KEY VALUE` out of the arguments, and leave the other ones to typer."""
+        """Keep dotted settings, `--components.calib.KEY VALUE`, for the argument `overrides`, and let typer parse the rest."""
         plain_arguments, dotted_settings = split_overrides(args)
         ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
         try:
             return super().parse_args(ctx, plain_arguments)
-        except Exception as error:  # typer may have a click of its own
+        except Exception as error:  # not `click.ClickException`: typer may have a click of its own
             name = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
             if name in PipeSettings.__dataclass_fields__:
                 raise calib_error("C083", option=f"--{name}", setting=f"--components.calib.{name}") from None
@@ -105,7 +105,7 @@ class WithOverrides(CalibCommand):
 
 
 def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
-    """Return the values of dotted settings by name. They are parsed as in `spacy train`, but floats are not rounded."""
+    """Return {"components.calib.KEY": value} from ["--components.calib.KEY", "VALUE"]; unlike in spaCy, no float is rounded."""
     settings: dict[str, Any] = {}
     remaining = list(dotted_settings)
     while remaining:
@@ -120,7 +120,7 @@ def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into (arguments without dotted settings, dotted settings with their values)."""
+    """Split the words of a command line into (words without dotted settings, dotted settings with their values)."""
     plain_arguments: list[str] = []
     dotted_settings: list[str] = []
     remaining = list(args)

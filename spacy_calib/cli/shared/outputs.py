@@ -22,14 +22,14 @@ _COMPONENT_FILES = {
     "calibration.msgpack", "cfg", "key2row", "lexemes.bin", "lookups", "lookups.bin", "model", "moves", "patterns",
     "patterns.jsonl", "strings.json", "trees", "vectors", "vectors.cfg", "vocab"
 }  # fmt: skip
-# The factories of these components; those of other components may write any file.
+# Factories whose components write only _COMPONENT_FILES; components of other factories may write any file.
 _KNOWN_FACTORIES = {
     "attribute_ruler", "beam_ner", "beam_parser", "calib", "calib_beam_ner", "calib_ent", "calib_ner",
     "calib_parser", "curated_transformer", "entity_ruler", "lemmatizer", "morphologizer", "ner", "parser", "sentencizer",
     "senter", "span_ruler", "spancat", "spancat_singlelabel", "tagger", "textcat", "textcat_multilabel", "tok2vec",
     "trainable_lemmatizer"
 }  # fmt: skip
-# What spaCy, `spacy package`, git and model hubs put beside the components. What nobody can write anew is kept.
+# Files that spaCy, `spacy package`, git and model hubs put beside the components. A new pipeline in their place keeps _KEPT.
 _WRITTEN = ("config.cfg", "meta.json", "tokenizer", "vocab", "accuracy.json", ".cache", ".DS_Store", "*-py3-none-any.whl")
 _KEPT = ("README*", "LICENSE*", ".git*")
 
@@ -42,7 +42,7 @@ class Output(NamedTuple):
 
 
 def output_files(output: Path | None) -> list[Output]:
-    """Return the file of --output as a list for `check_files`; empty without one."""
+    """Return the path of --output as a list of Outputs for `check_files`; [] for None."""
     return [] if output is None else [Output("--output", output)]
 
 
@@ -52,9 +52,9 @@ def check_files(
     """Check that all these files can be written.
 
     force (bool): Whether existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model
-    (str): The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a
-    folder or a socket, or cannot be written. C056: it is one of the inputs, or would be read as one by the next run. C061:
-    matplotlib is not installed. C100: it is inside a pipeline. C102: two outputs overwrite each other.
+    (str): Path or package of the pipeline that is read. folder (Path | None): A folder that the same run writes. RAISES C054: a
+    file exists. C055: it is a folder or a socket, or cannot be written. C056: it is one of the inputs, or the next run would
+    read it as one. C061: matplotlib is not installed. C100: it is inside a pipeline. C102: two outputs overwrite each other.
     """
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
         from ...optional import figure_class
@@ -73,7 +73,7 @@ def check_files(
 
 
 def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str) -> None:
-    """Check one file. RAISES C054, C055, C056, C100: as `check_files`."""
+    """Check that one file can be written. RAISES C054, C055, C056, C100: as `check_files`."""
     option, path = output
     if path.is_dir():
         raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
@@ -94,9 +94,10 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Check a folder that is created or replaced.
+    """Check that a pipeline may be written to a folder, and put an old pipeline back that a killed run moved aside.
 
-    RAISES C054: it exists. C055: it is no pipeline, or has files that are no part of one. C100: it is inside a pipeline.
+    RAISES C054: it exists, and not `force`. C055: it has contents, but is no pipeline; or it cannot be written. C070: it is a
+    pipeline with `foreign_files`. C100: it is inside a pipeline.
     """
     with path_errors(target):
         restore_folder(_resolve(target))
@@ -118,7 +119,7 @@ def check_folder(target: Path, force: bool) -> None:
 
 
 def check_folder_of_files(folder: Path, force: bool) -> None:
-    """Check that files may be written into a folder. RAISES C054: it exists and is not empty. C055: it cannot be written."""
+    """Check that files may be written into a folder. RAISES C054: it is not empty, and not `force`. C055: an invalid path."""
     with path_errors(folder):
         if not force and folder.is_dir() and any(folder.iterdir()):
             raise calib_error("C054", path=folder)
@@ -127,10 +128,10 @@ def check_folder_of_files(folder: Path, force: bool) -> None:
 def check_pipeline_folder(
     target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
 ) -> None:
-    """Check that a pipeline can be written to a folder, also to that of the loaded one. inputs, model: As for `check_files`.
+    """Check that a pipeline can be written to a folder, which may be the one that the pipeline was loaded from.
 
-    RAISES C054, C055, C070, C100: as `check_folder`. C056: it is inside the folder of the data. C100: it is inside the loaded
-    pipeline. C101: an input is inside it.
+    inputs, model: As for `check_files`. RAISES C054, C055, C070, C100: as `check_folder`. C056: the folder is, or is inside, a
+    folder of the data. C100: it is inside the loaded pipeline. C101: an input, or the loaded pipeline, is inside it.
     """
     folder = _resolve(target)
     for input_path in filter(None, inputs):
@@ -148,7 +149,7 @@ def check_pipeline_folder(
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
-    """Check that a path is not inside a pipeline. RAISES C100: it is."""
+    """Check that a path is not inside a pipeline, the loaded `model` or any other. RAISES C100: it is."""
     parents = _resolve(path).parents
     loaded_folder = model_folder(model)
     for folder in parents:
@@ -167,16 +168,13 @@ def _check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def path_errors(path: Path) -> Iterator[None]:
-    """Turn system errors about a path in a block into C055: its name is too long, its links form a circle, or it has a NUL."""
+    """Turn an OSError of the block, or about the path itself (its name is too long, its links form a circle), into C055."""
     try:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
         yield
     except OSError as error:
         raise calib_error("C055", path=path, why=error.strerror or error) from None
-
-
-# Facts about paths
 
 
 def is_stream(path: Path) -> bool:
@@ -192,7 +190,7 @@ def is_same(a: Path, b: Path) -> bool:
 
 
 def is_pipeline(folder: Path) -> bool:
-    """Whether a folder is a pipeline as `nlp.to_disk` writes it."""
+    """Whether a folder has the files that `nlp.to_disk` writes: config, meta, vocab, and one component if it has any."""
     import srsly
 
     if not has_pipeline_files(folder) or not (folder / "vocab").is_dir():
@@ -207,9 +205,9 @@ def is_pipeline(folder: Path) -> bool:
 
 
 def foreign_files(folder: Path) -> list[str]:
-    """Return the files and folders in a pipeline that are no part of it, by paths relative to it, sorted.
+    """Return the sorted relative paths of the files and folders in the folder of a pipeline that are no part of the pipeline.
 
-    Its part is what the components wrote, and what spaCy, `spacy package`, git and model hubs put there.
+    What its components wrote is part of it, and what spaCy, `spacy package`, git and model hubs put there.
     """
     import srsly
     from confection import Config
@@ -233,7 +231,7 @@ def foreign_files(folder: Path) -> list[str]:
 
 
 def kept_files(folder: Path) -> list[Path]:
-    """Return the files and folders of git and the texts about a pipeline, which a new pipeline in its place keeps."""
+    """Return the paths in a pipeline that a new pipeline in its place keeps: README, LICENSE, and files and folders of git."""
     return [path for path in folder.iterdir() if is_named(path, _KEPT)]
 
 
@@ -243,13 +241,13 @@ def is_named(path: Path, patterns: Iterable[str]) -> bool:
 
 
 def hidden_path(target: Path, ending: str) -> Path:
-    """Return a path next to the target for its unfinished or old form, the same in each run."""
+    """Return a hidden path next to the target, the same in each run. ending (str): "partial" (unfinished) or "old"."""
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
     return target.with_name(f".calib-{name}.{ending}")
 
 
 def restore_folder(target: Path) -> None:
-    """Put an old pipeline back that a run moved aside before it was killed."""
+    """Put the old pipeline back if a run moved it aside and was killed before the new one was in place."""
     if not target.name:  # the root
         return
     old = hidden_path(target, "old")
@@ -263,7 +261,7 @@ def has_pipeline_files(folder: Path) -> bool:
 
 
 def model_folder(model: str) -> Path | None:
-    """Return the folder of a pipeline from its path or package name; None if there is none."""
+    """Return the folder of a pipeline, given by its path or package name; None if there is none."""
     if not model:
         return None
     if os.path.exists(model):
@@ -276,5 +274,5 @@ def model_folder(model: str) -> Path | None:
 
 
 def _resolve(path: Path) -> Path:
-    """Return the absolute path without links. (`os.path.realpath` keeps names with bytes that are not UTF-8.)"""
+    """Return the absolute path without symbolic links; unlike `Path.resolve` it keeps names with bytes that are not UTF-8."""
     return Path(os.path.realpath(path))

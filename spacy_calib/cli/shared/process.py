@@ -1,4 +1,4 @@
-"""The process of a command: it ends cleanly on SIGTERM, and prints warnings of this package as sentences."""
+"""Set up the process of a command: it ends cleanly on SIGTERM, and prints warnings and errors of this package as sentences."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _WARNING_CODE, _PRINTER = re.compile(r"\[CW\d+\] "), Screen(no_print=True)
 
 @contextlib.contextmanager
 def command_process() -> Iterator[None]:
-    """Run a command in a block."""
+    """Run the block as a command: SIGTERM exits cleanly, and warnings and CalibErrors are printed as sentences."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace", newline="")  # CSV keeps its line ends on Windows
-    handles = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if handles:
-        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # partial output is removed
+    sets_handler = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if sets_handler:  # `sys.exit` runs the `finally` blocks that remove partial output
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         with _readable_warnings(), user_errors():
             yield
     finally:
-        if handles:
+        if sets_handler:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
 def _readable_warnings() -> Iterator[None]:
-    """Print warnings of this package as sentences, whatever Python's filters are; escape control characters in all warnings."""
+    """In the block, print warnings of this package as sentences, whatever the filters; escape control characters in all."""
     format_warning = warnings.formatwarning
 
     def format_readable(message: Any, *args: Any, **kwargs: Any) -> str:

@@ -22,26 +22,26 @@ from .command import check_option
 from .screen import shorten
 
 PARQUET = ".parquet"
-# Files whose records have further fields.
+# Suffixes of files whose records have named fields, so that --columns can name those of text and id.
 KEYED = (".jsonl", ".jsonl.gz", ".csv", PARQUET)
 # Suffixes of files of texts without gold: one text per line; one {"text": ...} per line, also compressed; one text per row.
 TEXT_SUFFIXES = (".txt", *KEYED)
 _ROWS = 1_000
-# The comma between the two parts of --columns; a name may contain commas.
+# The comma between the parts text=NAME and id=NAME of --columns; a name itself may contain commas.
 _PARTS = re.compile(r",(?=(?:text|id)=)")
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Names of the columns of Parquet, or keys of JSON Lines, with the text of a record and its id."""
+    """Names of the fields with the text and the id of a record: columns of Parquet or CSV, or keys of JSON Lines."""
 
     text: str = "text"
     id: str = "id"
 
     @classmethod
     def read(cls, columns: str | None) -> Fields:
-        """Parse --columns. RAISES C056: it names something else than text and id."""
+        """Parse --columns, such as "text=body,id=key"; None gives the defaults. RAISES C056: it names other fields."""
         parts = dict(part.partition("=")[::2] for part in _PARTS.split(columns) if part) if columns else {}
         is_valid = not set(parts) - {"text", "id"} and all(parts.values())
         check_option("--columns", is_valid, "text=NAME, id=NAME, or text=NAME,id=NAME", repr(columns))
@@ -52,14 +52,14 @@ FIELDS = Fields()
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix of a file; of a compressed one both, ".jsonl.gz"."""
+    """Return the suffix of a file, ".txt"; for a compressed file both suffixes, ".jsonl.gz"."""
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
 def is_gold(file: Path) -> bool:
-    """Whether a file among texts is read as gold. A suffix of texts stays one even if a plug-in reads gold of that suffix.
+    """Whether a file is read as gold, not as plain texts, by its suffix. TEXT_SUFFIXES are texts even if a plug-in reads them.
 
-    JSON Lines are gold if the first line is an answer without a "text" of its own.
+    JSON Lines are gold, too, if the first line is an annotator's answer without a "text" of its own.
     """
     from ...gold.answer_files import tool_of
     from ...gold.file_readers import gold_suffixes
@@ -72,14 +72,14 @@ def is_gold(file: Path) -> bool:
 
 
 def readable_suffixes() -> tuple[str, ...]:
-    """Return all suffixes of files of texts, with or without gold."""
+    """Return the suffixes of all files that can be read as texts: first those of gold, then TEXT_SUFFIXES."""
     from ...gold.file_readers import gold_suffixes
 
     return (*(suffix for suffix in (*gold_suffixes(), ".json") if suffix not in TEXT_SUFFIXES), *TEXT_SUFFIXES)
 
 
 def unreadable(file: Path, why: str) -> CalibError:
-    """Build C074, with what a file of this suffix should contain."""
+    """Build the error C074 for a file: why it is unreadable, and advice for its suffix."""
     if file.suffix == PARQUET:
         advice = "write the file again"
     elif file.suffix == ".gz":
@@ -90,9 +90,10 @@ def unreadable(file: Path, why: str) -> CalibError:
 
 
 def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -> Iterator[tuple[int, Record]]:
-    """Yield (number from 1, record) of a file. A record has "text", "" for an empty line or null, and perhaps "id" and others.
+    """Yield (number from 1, record) for each line or row of a file of texts without gold.
 
-    also (str | None): A column of Parquet to read in addition to text, id and "meta".
+    A record is a dict with "text" ("" for an empty line or null), and perhaps "id", "meta" and other fields.
+    fields (Fields): Names of text and id in the file. also (str | None): Another column of Parquet to read.
     RAISES C074: the file or a record cannot be read. C304, C440: pyarrow is not installed. C441, C442: no such column of texts.
     """
     try:
@@ -109,11 +110,8 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
         raise unreadable(file, reason(error)) from None
 
 
-# CSV
-
-
 def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
-    """Yield (row, record) of a CSV file, separated by commas, semicolons or tabs. RAISES C441: there is no such column."""
+    """Yield (row from 1, record) of a CSV file with commas, semicolons or tabs. RAISES C441: it has no column of texts."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
         header = lines.readline()
         lines.seek(0)
@@ -125,16 +123,13 @@ def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
             yield number, check_record(file, f"row {number}", _standard_keys({fields.text: "", **record}, fields))
 
 
-# JSON Lines
-
-
 def _open_lines(file: Path) -> TextIO:
-    """Open a file of lines, unpacked if need be."""
+    """Open a file of lines as text; a .gz file is decompressed."""
     return gzip.open(file, "rt", encoding="utf-8-sig") if file.suffix == ".gz" else file.open(encoding="utf-8-sig")
 
 
 def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
-    """Return the record of a JSON line under standard keys. RAISES C074: it is no object with a text."""
+    """Return the record of a line of JSON, as `_standard_keys` does. RAISES C074: the line is no object with a text."""
     import srsly
 
     if not line.strip():
@@ -144,11 +139,8 @@ def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict) or fields.text not in record:
-        keys = (
-            f" (it has: {shorten(', '.join(record), 80)}; --columns text=NAME names another)"
-            if isinstance(record, dict) and record
-            else ""
-        )
+        has_keys = isinstance(record, dict) and bool(record)
+        keys = f" (it has: {shorten(', '.join(record), 80)}; --columns text=NAME names another)" if has_keys else ""
         raise unreadable(file, f'line {number} is no object with a "{fields.text}"{keys}')
     if not isinstance(record[fields.text], (str, type(None))):
         raise unreadable(file, f'the "{fields.text}" of line {number} is no text')
@@ -156,7 +148,7 @@ def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
 
 
 def _standard_keys(record: Record, fields: Fields) -> Record:
-    """Return the record with its text and id under "text" and "id"."""
+    """Return a copy of the record that has its text and id under the keys "text" and "id"."""
     standard = {**record, "text": record[fields.text] or ""}
     if fields.id != FIELDS.id:
         standard.pop(FIELDS.id, None)
@@ -164,7 +156,7 @@ def _standard_keys(record: Record, fields: Fields) -> Record:
 
 
 def check_record(file: Path, where: str, record: Record) -> Record:
-    """Return the record. RAISES C074: its text, id or meta cannot be written as JSON."""
+    """Return the record unchanged. where (str): Its place, "line 3". RAISES C074: text, id or meta are no JSON."""
     for key in ("text", "id", "meta"):
         fault = fault_of(record.get(key))
         if fault is not None:
@@ -173,7 +165,7 @@ def check_record(file: Path, where: str, record: Record) -> Record:
 
 
 def fault_of(data: Any) -> str | None:
-    """Return why data cannot be written as JSON in UTF-8, as the end of a sentence; None if it can."""
+    """Return why data cannot be written as JSON in UTF-8, a text such as "is nested more than 100 deep"; None if it can."""
     for value, depth in nested_values(data):
         if depth > MAX_DEPTH:
             return f"is nested more than {MAX_DEPTH} deep"
@@ -184,11 +176,8 @@ def fault_of(data: Any) -> str | None:
     return None
 
 
-# Parquet
-
-
 def _parquet_records(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, Record]]:
-    """Yield (number from 1, record). RAISES C074: no Parquet. C304: no pyarrow. C441: no such column. C442: no texts in it."""
+    """Yield (row from 1, record) of a Parquet file. RAISES C074: unreadable. C304: no pyarrow. C441, C442: no text column."""
     from ...optional import load_pyarrow
 
     pa = load_pyarrow()
@@ -211,20 +200,16 @@ def _parquet_records(file: Path, fields: Fields, also: str | None) -> Iterator[t
 
 
 def _check_is_text(pa: Any, file: Path, name: str, kind: Any) -> None:
-    """Check that a column of this Arrow type contains texts. RAISES C442: it does not."""
+    """Check that the column `name`, whose Arrow type is `kind`, contains texts. RAISES C442: it does not."""
     value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_view = getattr(pa.types, "is_string_view", lambda kind: False)  # older versions of pyarrow have no such type
-    if not (
-        pa.types.is_string(value_type)
-        or pa.types.is_large_string(value_type)
-        or pa.types.is_null(value_type)
-        or is_view(value_type)
-    ):
+    checks = (pa.types.is_string, pa.types.is_large_string, pa.types.is_null, is_view)
+    if not any(is_of_type(value_type) for is_of_type in checks):
         raise calib_error("C442", path=file, name=name, given=kind)
 
 
 def plain_value(value: Any) -> Any:
-    """Convert a cell of Parquet to JSON types; dates, bytes and decimals become text."""
+    """Convert the value of a Parquet cell to types of JSON; dates, bytes and decimals become text."""
     if isinstance(value, dict):
         return {str(key): plain_value(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

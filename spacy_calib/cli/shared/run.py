@@ -1,4 +1,4 @@
-"""A run of a pipeline over data: the options that commands share, and loading, scoring and evaluating by them."""
+"""A run of a pipeline over data: the options that commands share, and loading, reading and scoring by them."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """Return the pipes up to the calib pipe and, later, to the last that may change what `nlp` finds.
+    """Return the first pipes of the pipeline, up to the last that the scores of a calib pipe need: itself, or a later pipe.
 
-    Those are pipes that merge or split tokens, for entities also those that set entities or spans, or do not declare what they
-    set, and if `sentences`, the first that sets sentence starts.
+    A later pipe is needed if it merges or splits tokens; for entities also if it sets entities or spans, or does not declare
+    what it sets. If `sentences`, the first pipe that sets sentence starts is needed, too.
     """
     order = nlp.pipe_names
     last = order.index(pipe.name)
     later = {name: nlp.get_pipe_meta(name) for name in order[last + 1 :]}
-    found = [name for name, meta in later.items() if meta.retokenizes]
+    needed = [name for name, meta in later.items() if meta.retokenizes]
     if "entity" in units_of(pipe):
-        found += [name for name, meta in later.items() if not meta.assigns or _ENTITY_ATTRIBUTES & set(meta.assigns)]
+        needed += [name for name, meta in later.items() if not meta.assigns or _ENTITY_ATTRIBUTES & set(meta.assigns)]
     if sentences:
-        found += sentence_finders(nlp)[:1]
-    return order[: max([last, *map(order.index, found)]) + 1]
+        needed += sentence_finders(nlp)[:1]
+    return order[: max([last, *map(order.index, needed)]) + 1]
 
 
-# What pipes declare that set entities; the ruler of spans may set them, too.
+# Attributes in the `assigns` of pipes that may set entities; the span ruler, which assigns doc.spans, may set them, too.
 _ENTITY_ATTRIBUTES = {"doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"}
-# Texts that are read to find out which gold there is.
+# Number of texts that are read to find out which gold there is.
 FIRST_TEXTS = 1_000
-# Minimum rows (tokens, spans or documents) of a block: about 50 MB of tokens.
+# Minimum number of rows (tokens, spans or documents) of a block of scores: about 50 MB of tokens.
 MIN_BLOCK_ROWS = 1 << 18
 DEFAULT_SETTINGS = RunSettings()
 
@@ -59,9 +59,9 @@ def score(
     *,
     sentences: bool = False,
 ) -> ScoredCorpus:
-    """Run the pipeline over the examples, collect the scores of a calib pipe, and free the Docs.
+    """Run the pipeline over the examples, free the Docs, and return the scores of a calib pipe, with the gold if there is some.
 
-    sentences (bool): Whether the pipes that set sentences must run. RAISES C075, C745: nothing got a score.
+    sentences (bool): Whether a pipe that sets sentences must run. RAISES C075, C745: nothing got a score.
     """
     (corpus,) = score_blocks(nlp, pipe, examples, settings, sentences=sentences, as_one=True)
     return corpus
@@ -76,9 +76,9 @@ def score_blocks(
     sentences: bool = False,
     as_one: bool = False,
 ) -> Iterator[ScoredCorpus]:
-    """Yield the scores of one block of texts after the other, to save memory; of gold, or if `as_one`, all in one block.
+    """Run the pipeline over the examples, and yield the scores of a calib pipe in blocks of texts, which saves memory.
 
-    sentences (bool): Whether the pipes that set sentences must run. RAISES C075, C745: nothing got a score.
+    All scores are one block if `as_one`, or for gold. sentences (bool): As for `score`. RAISES C075, C745: nothing got a score.
     """
     from ...gold.scored_corpora import Collector
     from ...pipe.silence import SilenceCheck
@@ -103,7 +103,7 @@ def score_blocks(
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a pipeline over DATA: the fields are options of commands. needs_gold (bool): Whether DATA has to be gold."""
+    """A run of a pipeline over DATA, with options of commands as fields. needs_gold (bool): Whether DATA has to be gold."""
 
     needs_gold: ClassVar[bool] = False
 
@@ -123,19 +123,19 @@ class Run:
 
     @property
     def fields(self) -> Fields:
-        """The names of text and id in DATA. RAISES C056: --columns names something else."""
+        """The names of text and id in the records of DATA. RAISES C056: --columns names something else."""
         return Fields.read(self.columns)
 
     def data_files(self) -> list[Path]:
-        """Return the files at DATA. RAISES C051, C052, C073: no such path, or no such files. C053, C056, C081: wrong files."""
+        """Return the gold or text files at DATA. RAISES C051, C052, C073: there are none. C053, C056, C081: wrong files."""
         return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
     def begin(self, outputs: Sequence[Output] = (), *, folder: Output | None = None, read: Sequence[Path] = ()) -> Language:
         """Check all inputs and outputs, then load the pipeline.
 
-        outputs (Sequence[Output]): Files to write. folder (Output | None): For a pipeline to write. read (Sequence[Path]):
-        Inputs besides DATA. RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output cannot be written, or
-        would replace something else. C062, C057, C060, C050: code, GPU, model.
+        outputs (Sequence[Output]): Files to write. folder (Output | None): Folder of a pipeline to write. read
+        (Sequence[Path]): Inputs besides DATA. RAISES C051 to C053, C073: DATA cannot be read. C054 to C056, C100 to C102: an
+        output cannot be written, or would replace something else. C062, C057, C060, C050: wrong --code, GPU or model.
         """
         files = self.data_files()
         inputs = [self.data, *read, self.code]
@@ -147,32 +147,31 @@ class Run:
     def pipes(
         self, nlp: Language, examples: Sequence[Example] | None = None, *, allow_many: bool = False, **options: Any
     ) -> list[Calibrator]:
-        """Return the calib pipes chosen by the options, else by the gold and the unit.
+        """Return the calib pipes that `choose_pipes` selects by --component, else by the gold and the unit.
 
-        options: Further arguments of `choose_pipes`.
-
-        examples: Of DATA, if they have been read; else the first texts of DATA are searched for gold if that decides.
+        examples (Sequence | None): Examples of DATA, if read already; else the first texts of DATA are searched for gold, if
+        the choice depends on it. options: Further arguments of `choose_pipes`.
         """
         from ...pipe.pipeline import fitted_pipes
 
-        is_open = self.component is None and len(fitted_pipes(nlp)) > 1
-        if examples is None and is_open and not allow_many and holds_gold(self.data):
+        is_undecided = self.component is None and len(fitted_pipes(nlp)) > 1
+        if examples is None and is_undecided and not allow_many and holds_gold(self.data):
             examples = list(islice(self.stream(nlp), FIRST_TEXTS))
         options |= {"gold": examples, "needs_gold": self.needs_gold, "allow_many": allow_many, "silent": self.silent}
         return choose_pipes(nlp, self.component, **options)
 
     def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **options: Any) -> Calibrator:
-        """Return the only pipe that `pipes` finds. RAISES C077: several. C021, C069: its component is missing or disabled."""
+        """Return the one pipe that `pipes` selects. RAISES C077: several. C021, C069, C084: a missing or disabled component."""
         (pipe,) = self.pipes(nlp, examples, **options)
         check_readable(nlp, pipe)
         return pipe
 
     def read(self, nlp: Language) -> list[Example]:
-        """Read the gold examples of DATA. RAISES: as `read_examples`."""
+        """Read the examples of DATA, all with gold. RAISES: as `read_examples`."""
         return read_examples(nlp, self.data, self.gold_preproc)
 
     def match(self, pipes: Sequence[Calibrator], examples: list[Example]) -> list[Example]:
-        """Rename the labels of the gold to those of these pipes, in place; return the examples."""
+        """Rename gold labels to those of these pipes, by --map if given, in place; return the examples."""
         from ...pairs.label_map import read_map
 
         label_map = None if self.label_map is None else read_map(self.label_map)
@@ -186,10 +185,10 @@ class Run:
         title: str = "Scoring",
         sentences: bool = False,
     ) -> list[Example]:
-        """Run what `pipes_to_run` returns for each of these calib pipes over gold examples; return all examples.
+        """Rename the gold labels, and run the pipes that the scores of these calib pipes need over gold examples; return these.
 
-        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151:
-        there is no gold, or no known label in it.
+        title (str): Title of the progress bar. sentences (bool): Whether a pipe that sets sentences must run. RAISES C030,
+        C151: there is no gold, or no known label in it.
         """
         from ...pipe.gold_checks import check_has_gold, unknown_in_examples
 
@@ -207,9 +206,9 @@ class Run:
         return annotated_examples
 
     def stream(self, nlp: Language, pipes: Sequence[Calibrator] = ()) -> Iterator[Example]:
-        """Yield the examples of DATA; their origins have the values under the key of --by.
+        """Yield the examples of DATA. The origin of a text without gold has its value under the key of --by.
 
-        pipes (Sequence): The labels of gold are renamed to theirs.
+        pipes (Sequence[Calibrator]): Calib pipes to whose labels the gold labels are renamed; () renames none.
         """
         if self.needs_gold:  # .json and .jsonl are answers of people here, not texts
             return iter(self.match(pipes, self.read(nlp)))
@@ -217,7 +216,7 @@ class Run:
         return iter(self.match(pipes, list(examples))) if pipes and holds_gold(self.data) else examples
 
     def make_settings(self, title: str) -> RunSettings:
-        """Return the settings of a run over DATA. title (str): Of the progress bar."""
+        """Return the settings of a run over DATA. title (str): Title of the progress bar."""
         return RunSettings(self.n_process, self.silent, title, gold=self.needs_gold or holds_gold(self.data))
 
     def score(
@@ -229,10 +228,10 @@ class Run:
         title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """Score DATA, freeing the Docs; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
+        """Score DATA, freeing the Docs; return (scores, overlap with the fit data as a dict, or None if not known).
 
-        sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
-        Wraps the stream of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.
+        sentences (bool): Whether a pipe that sets sentences must run. title (str): Title of the progress bar. also (Callable):
+        Wraps the iterator of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.
         """
         from ...gold.reading import TextWatch
         from ...pipe.gold_checks import unknown_in_corpus
@@ -252,9 +251,9 @@ class Run:
         title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Iterator[ScoredCorpus]:
-        """Yield the scores of one block of texts after the other; gold is one block, and not checked. Arguments: See `score`.
+        """Score DATA, and yield the scores in blocks of texts; gold is one block, and unknown labels in it are not reported.
 
-        RAISES C075, C745: nothing got a score.
+        sentences, title, also: As for the method `score`. RAISES C075, C745: nothing got a score.
         """
         check_whole_documents(pipe.annotation.kind, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.make_settings(title), sentences=sentences)
@@ -262,11 +261,13 @@ class Run:
 
 @dataclass(frozen=True)
 class GoldRun(Run):
+    """A run over DATA that has to be gold."""
+
     needs_gold = True
 
 
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
-    """Return the unit to show: the requested one, else entities if the pipe scores them, else the unit of its labels.
+    """Return the unit to show: `unit` if not None, else "entity" if the pipe scores entities, else the unit of its labels.
 
     whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: no such unit.
     """

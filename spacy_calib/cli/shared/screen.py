@@ -37,20 +37,18 @@ class Screen(Printer):
 msg = Screen()
 # Widest line of `print_facts`.
 _WIDTH = 100
-
-
-# What a message says in parentheses of an option: other commands have other options.
+# A note on an option in a message, "(--flag ...)", which is left out for commands without that option.
 _OPTION_NOTE = re.compile(r" \((--[\w-]+)[^()]*\)")
 
 
 def with_own_options(message: str, options: Collection[str]) -> str:
-    """Return a message without notes in parentheses on options that a command lacks. options: Those of the command."""
+    """Remove the notes in parentheses about options that a command lacks from a message. options: Flags of the command."""
     return _OPTION_NOTE.sub(lambda note: note[0] if note[1] in options else "", message)
 
 
 @contextlib.contextmanager
 def user_errors(options: Collection[str] = ()) -> Iterator[None]:
-    """Print a CalibError of a block as one sentence on the standard error, and exit with 1. options: Those of the command."""
+    """Print a CalibError of the block as one sentence on the standard error, and exit with 1. options: Flags of the command."""
     try:
         yield
     except CalibError as error:
@@ -72,7 +70,7 @@ def inform(sentence: str) -> None:
 
 
 def show_seen(overlap: dict[str, Any] | None) -> None:
-    """Warn if the data overlap with those of the fit."""
+    """Print a warning if much of the data is fit data. overlap (dict | None): From `TrainTestOverlap.to_dict`."""
     from ...pairs.seen_texts import format_overlap_warning
 
     warning = format_overlap_warning(overlap)
@@ -81,7 +79,7 @@ def show_seen(overlap: dict[str, Any] | None) -> None:
 
 
 def show_other_weights(has_changed: bool | None) -> None:
-    """Warn if the component has other weights than at the fit."""
+    """Print a warning if the component has other weights than at the fit. has_changed: None if that is unknown."""
     from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 
     if has_changed:
@@ -94,17 +92,18 @@ def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Print names and values in two columns; long values continue on the next line. None and "" are left out."""
+    """Print names and values in two columns; long values continue on the next line. Facts with None or "" are left out."""
     rows = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
     name_width = max(len(name) for name, _ in rows)
     print_table(_wrap_cells(rows, (name_width, _WIDTH - name_width - 3)))
 
 
 class TableColumn(NamedTuple):
-    """A column of a printed table. key (str): Of the value in a row; "" for the whole row. None is printed as a dash.
+    """A column of a printed table, for `show_rows`.
 
-    show (Callable): Formats the value. align (str): "l" or "r". width (int): Longer cells continue on the next line. is_detail
-    (bool): Whether the column is printed only on request.
+    key (str): Key of the column's value in a row, which is a dict; "" takes the row itself as value. show (Callable): Formats
+    the value; None is printed as a dash. align (str): "l" or "r". width (int): Longer cells continue on the next line.
+    is_detail (bool): Whether the column is printed only on request.
     """
 
     title: str
@@ -116,7 +115,7 @@ class TableColumn(NamedTuple):
 
 
 def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn], details: bool = True) -> None:
-    """Print a table. details (bool): Whether columns with details are printed."""
+    """Print rows as a table with these columns. details (bool): Whether columns with `is_detail` are printed, too."""
     columns = tuple(column for column in columns if details or not column.is_detail)
     values = [[row[column.key] if column.key else row for column in columns] for row in rows]
     cells: list[Sequence[str]] = [
@@ -130,7 +129,7 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn],
 
 
 def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Sequence[str]]:
-    """Split rows with a cell longer than the width of its column into several rows."""
+    """Split each row that has a cell longer than the width of its column into several rows."""
     lines: list[Sequence[str]] = []
     for row in rows:
         if all(len(cell) <= width for cell, width in zip(row, widths, strict=True)):
@@ -141,7 +140,7 @@ def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Se
 
 
 def shell_line(command: str, *arguments: object, options: Mapping[str, Any]) -> str:
-    """Return a command that can be pasted into a shell.
+    """Return a line `python -m spacy calib COMMAND ...` that can be pasted into a shell.
 
     options (Mapping): Flag -> value; True is a flag without a value, and None, False and "" are left out.
 
@@ -157,23 +156,23 @@ def shell_line(command: str, *arguments: object, options: Mapping[str, Any]) -> 
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text on one line to at most `width` characters."""
+    """Put a text on one line, and cut it to at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def first_of(names: Sequence[str], maximum: int, separator: str = ", ") -> str:
-    """Join the first names, and add how many more there are."""
+    """Join the first `maximum` names, and add how many more there are: "a, b and 3 more"."""
     return separator.join(names[:maximum]) + (f" and {len(names) - maximum:,} more" if len(names) > maximum else "")
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with so many decimals; None as a dash."""
+    """Format a number with `digits` decimals; None as a dash."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def in_percent(share: float | None, digits: int = 1) -> str:
-    """Format a share as a percentage without the sign; None as a dash."""
+    """Format a share in [0, 1] in percent, without the sign "%"; None as a dash."""
     return number(None if share is None else 100 * share, digits)
 
 
@@ -186,5 +185,5 @@ def percent(share: float) -> str:
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """Format the interval "low" to "high" of a share as percentages; a dash if there is none."""
+    """Format the interval from row["low"] to row["high"] of a share in percent; a dash if "low" is None."""
     return "-" if row["low"] is None else f"{in_percent(row['low'], 2)} to {in_percent(row['high'], 2)}"

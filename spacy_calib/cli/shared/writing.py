@@ -1,4 +1,4 @@
-"""Writing results: files and folders, which a killed run leaves old or complete, never half, and the standard output."""
+"""Write results to the standard output and to files and folders, which a killed run leaves either old or complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file; an older one stays until the new one is complete. RAISES C055: it cannot be written."""
+    """Write a file. An older file stays until the new one is complete. RAISES C055: the file cannot be written."""
     write_chunks(path, (content,))
 
 
@@ -49,9 +49,9 @@ def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:
     """Let `write` fill a new folder next to the target, then put it in place of the target.
 
-    target (Path): The folder to create. write (Callable): Gets the path of an existing empty folder.
+    target (Path): The folder to create. write (Callable): Called with the path of the new, empty folder.
     force (bool): Whether a pipeline at the target may be replaced; its README, LICENSE and .git* are kept.
-    RAISES C054, C055, C070, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
+    RAISES C054, C055, C070, C100: as `outputs.check_folder`; C055 also if the disk is full, or the folder not writable.
     """
     check_folder(target, force)
     target = target.resolve()
@@ -71,7 +71,7 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders: in one step on Linux, else by three renames, of which `outputs.restore_folder` finishes the first."""
+    """Swap two folders: in one step on Linux, else by three renames; if only the first is done, `restore_folder` undoes it."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):
             in_working_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -91,7 +91,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def _partial(target: Path) -> Iterator[Path]:
-    """Give a path next to the target, the same in each run, so that a run removes what a killed one left there."""
+    """Yield a path next to the target, the same in each run; what is there is removed before and after the block."""
     partial = hidden_path(target, "partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
@@ -102,23 +102,22 @@ def _partial(target: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
+    """Remove a file or a folder if it exists and can be removed."""
     if os.name == "nt" and path.is_dir():
         for file in path.rglob("*"):
-            file.chmod(0o700)  # Windows deletes no file that is read-only, as those of git are
+            file.chmod(0o700)  # Windows deletes no read-only files, and some files of git are read-only
     shutil.rmtree(path, ignore_errors=True)
     with contextlib.suppress(OSError):
         path.unlink()
 
 
-# Pipelines, without the words that they read since they were loaded
-
 _STRINGS = Path("vocab", "strings.json")
-# What each written pipeline scores before its folder is put in place.
+# The text that each written pipeline scores before its folder is put in place.
 _TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
-    """Write a pipeline as `write_folder` does, with only the strings of `loaded_strings`; its vocab in memory stays as it is.
+    """Write a pipeline as `write_folder` does, with only the strings of `loaded_strings`; the vocab in memory stays unchanged.
 
     RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved pipeline could not be loaded, or gives no scores.
     """
@@ -131,7 +130,7 @@ def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
 
 
 def _check_scores(folder: Path) -> None:
-    """Load a written pipeline and score one text. RAISES C815: it fails, or a pipe that reads a component gives no scores."""
+    """Load a written pipeline and score one text. RAISES C815: that fails, or a calib pipe of a component gives no score."""
     from ...pipe.component import Calibrator
     from ...pipe.pipeline import component_faults, load_pipeline
 
@@ -184,22 +183,22 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file with all digits of floats.
+    """Write data as a JSON file with all digits of floats. An older file stays until the new one is complete.
 
-    srsly rounds to ten digits, which can lift a cut-off above the score that it was taken from.
-    RAISES C055: the file cannot be written. An older file stays until the new one is complete.
+    srsly would round to ten digits, which can lift a cut-off above the score that it was taken from.
+    RAISES C055: the file cannot be written.
     """
     write_pieces(path, json_pieces(data))
 
 
 def json_pieces(data: Any) -> Iterator[str]:
-    """Yield the text of a JSON file in pieces."""
+    """Yield data as indented JSON text, in pieces."""
     yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(data)
     yield "\n"
 
 
 def write_text(path: Path, text: str) -> None:
-    r"""Write a text as UTF-8. Bytes of file names that are not UTF-8, lone surrogates in Python, become \udcNN.
+    r"""Write a text file as UTF-8. Lone surrogates, Python's form of bytes in file names that are no UTF-8, become \udcNN.
 
     RAISES C055: the file cannot be written. An older file stays until the new one is complete.
     """
@@ -207,14 +206,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write a text from pieces that are made on demand, as `write_text` does. RAISES C055: the file cannot be written."""
+    """Write the pieces of a text, as `write_text` does, while they are made. RAISES C055: the file cannot be written."""
     write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
 def deliver(result: Any, show: Callable[[], None], *, output: Path | None, format: str, silent: bool) -> None:
-    """Write a result as JSON to `output`, and print it, as JSON or by `show`, unless silent.
+    """Write a result as a JSON file to `output`, if given; unless silent also print it, as JSON or by calling `show`.
 
-    RAISES C055: the file cannot be written.
+    format (str): "json", or "table" for `show`. RAISES C055: the file cannot be written.
     """
     if output is not None:
         write_json(output, result)
@@ -227,14 +226,14 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 
 
 def print_json(result: Any) -> None:
-    """Print a result as JSON on the standard output; a command then prints nothing else there."""
+    """Print a result as JSON on the standard output. The command should print nothing else there."""
     print_exact(json_pieces(result), json=True)
 
 
 def print_exact(pieces: Iterable[str], json: bool) -> None:
-    """Print a text unchanged, which typer does not do; on a terminal with control characters escaped.
+    """Print the pieces of a text as they are made. On a terminal control characters are escaped; else the text is unchanged.
 
-    pieces (Iterable[str]): Of the text, printed as they are made. json (bool): Whether to escape as JSON does.
+    json (bool): Whether the text is JSON; it is escaped as in JSON, also for an output that is not UTF-8.
     """
     needs_escapes = is_terminal() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
     for piece in pieces:
