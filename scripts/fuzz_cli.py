@@ -15,6 +15,7 @@ in a file for `--lines`, which runs the lines of such a file instead. A line pas
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -44,8 +45,8 @@ from tools.fuzz_state import damaged_bytes
 from spacy_calib.cli import LazyCommands
 from spacy_calib.cli.shared.command import check_values
 
-sys.path.insert(0, str(ROOT))  # the tests make the sentences
-from tests.conftest import made_up_sentences
+sys.path.insert(0, str(ROOT))
+made_up_sentences = importlib.import_module("tests.conftest").made_up_sentences
 
 STRANGE = [
     "", " ", "0", "-1", "1", "2", "1.5", "nan", "inf", "1e300", "9" * 30, "a" * 300, "x", "é\u202e", "a\nb", "--", "-", "{}", "[]", "null", "true",

@@ -1,4 +1,4 @@
-"""Probabilities of entity links: a conditional logit over the linker's candidates and NIL."""
+"""Probabilities of entity links: a conditional logit over the candidates of spaCy's entity linker and NIL (no entry)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ..types import Floats, Ints, Marginals
 NO_CANDIDATE = "no candidate"
 _MAX_CANDIDATES = 30
 _LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MAX_CANDIDATES)))
-# Lower priors and scores count as this before the logarithm is taken.
+# The minimum to which lower priors and scores are raised before the logarithm is taken.
 _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
-# Number of rounds in which shares, then weights, are learned.
+# Number of rounds, each of which learns shares and then weights.
 _ROUNDS = 20
 # Strength of the ridge penalty on each weight's distance from that of spaCy's score; similarities differ little, so they get
 # less.
@@ -38,11 +38,11 @@ _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The n options of m entities: the linker's candidates of each, then NIL.
+    """The n options that m entities can be linked to: for each entity the linker's candidates, then NIL.
 
     rows (Ints): First token of each entity, counted over all Docs, (m,). starts (Ints): First option of each entity, and n at
-    the end, (m + 1,). names (list[str]): Identity of each option. prior, similarity, score (Floats): As spaCy computes them, 0
-    for NIL, (n,). n_tokens (int): Number of tokens of all Docs.
+    the end, (m + 1,). names (list[str]): Identity (knowledge base id) of each option. prior, similarity, score (Floats): As
+    spaCy computes them, 0 for NIL, (n,). n_tokens (int): Number of tokens of all Docs.
     """
 
     rows: Ints
@@ -64,7 +64,7 @@ class Options:
         return self.starts[1:] - 1
 
     def features(self) -> Floats:
-        """Return the features of the options, (n, 4), with columns as in FEATURES."""
+        """Return the features of the options, shape (n, 4), with the columns FEATURES."""
         is_nil = np.zeros(len(self.names))
         is_nil[self.nil] = 1.0
         logs = [np.where(is_nil, 0.0, np.log(np.maximum(column, _SMALLEST))) for column in (self.prior, self.score)]
@@ -72,7 +72,7 @@ class Options:
 
     @classmethod
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
-        """Compute candidates, prior, cosine similarity to nearby sentences, and score as `EntityLinker.predict` does."""
+        """Compute the options of all entities with prior, similarity to the context and score, as `pipe.predict` does."""
         rows, lengths, names, priors, vectors, windows = [], [], [], [], [], []
         first = 0
         for doc in docs:
@@ -96,13 +96,14 @@ class Options:
 
 
 def _candidates(pipe: Any, entities: Sequence[Any]) -> Iterable[list[Any]]:
+    """Return the candidates of each entity, as the linker gets them from its knowledge base."""
     if pipe.candidates_batch_size > 1:
         return map(list, pipe.get_candidates_batch(pipe.kb, entities))
     return (list(pipe.get_candidates(pipe.kb, entity)) for entity in entities)
 
 
 def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
-    """Yield (first token, the one after the last) of the sentences around each entity."""
+    """Yield (first token, token after the last) of the context that the linker reads for each entity, some sentences."""
     bounds = [(sentence.start, sentence.end) for sentence in doc.sents] if len(doc.ents) else []
     starts = [start for start, _ in bounds]
     for entity in doc.ents:
@@ -111,27 +112,31 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Return the cosine similarity of each option to its window, 0 for NIL, by the first row of the model's output."""
+    """Return the cosine similarity of each option to the context of its entity, 0 for NIL.
+
+    vectors: Of the candidates of each entity. windows: (Doc, first token, token after the last) of the context of each entity.
+    """
     encodings: dict[tuple[int, int, int], Floats] = {}
     parts = [np.zeros(0)]
-    for vectors_, (doc, start, end) in zip(vectors, windows, strict=True):
-        products = lengths = np.zeros(len(vectors_))
-        if len(vectors_):
+    for candidates, (doc, start, end) in zip(vectors, windows, strict=True):
+        products = norms = np.zeros(len(candidates))
+        if len(candidates):
             key = (id(doc), start, end)
             if key not in encodings:
                 encodings[key] = to_numpy(pipe.model.predict([doc[start:end].as_doc()])[0]).astype(np.float64)
-            products, lengths = vectors_ @ encodings[key], np.linalg.norm(encodings[key]) * np.linalg.norm(vectors_, axis=1)
-        parts += [np.divide(products, lengths, out=np.zeros(len(vectors_)), where=lengths > 0), np.zeros(1)]
+            context = encodings[key]
+            products, norms = candidates @ context, np.linalg.norm(context) * np.linalg.norm(candidates, axis=1)
+        parts += [np.divide(products, norms, out=np.zeros(len(candidates)), where=norms > 0), np.zeros(1)]
     return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
 class _GoldOptions:
-    """Gold of the n options of m entities.
+    """What the gold says about the n options of m entities.
 
     starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,).
-    is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold, is_open, has_candidates (NDArray[bool]):
-    Whether an entity has a gold link, has only rejected links, has candidates, (m,).
+    is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold (NDArray[bool]): Whether an entity has a
+    gold link, (m,). is_open: Whether it has only rejected links, (m,). has_candidates: Whether it has candidates, (m,).
     """
 
     starts: Ints
@@ -143,7 +148,7 @@ class _GoldOptions:
 
     @classmethod
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
-        """Compare the options with the gold. gold: Hash of each identity, 0 for none, (m,). rejections: (row, hash)."""
+        """Compare options with gold. gold: Hash of each entity, ONLY_REJECTED or 0, (m,). rejections: (row, hash) pairs."""
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
@@ -156,14 +161,14 @@ class _GoldOptions:
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the gold if each option were right, (n,). shares: As in `estimate_shares`."""
+        """Return the likelihood of the entity's gold if each option were right, (n,). shares: See `estimate_shares`."""
         p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
         if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
         return np.where(np.repeat(self.is_open, lengths), if_open, self.right)
 
     def estimate_shares(self, probabilities: Floats) -> list[float]:
-        """Estimate the share of entities whose gold is an option: [of those with candidates, without]. probabilities: (n,)."""
+        """Estimate the share of entities whose gold is an option: [with candidates, without]. probabilities: Softmax, (n,)."""
         empty = np.zeros(0)
         gold_sums, rejected_sums = (
             np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty
@@ -174,6 +179,7 @@ class _GoldOptions:
             is_linked, is_open = (mask & (self.has_candidates == has_candidates) for mask in (self.has_gold, self.is_open))
             share = 0.5
             for _ in range(_ROUNDS if is_open.any() else 1):
+                # Entities with only rejected links: the probability that the gold is another of their options.
                 expected_open = share * (1 - rejected_sums[is_open]) / (1 - share * rejected_sums[is_open])
                 # Laplace's rule: no share is 0 or 1
                 share = float((gold_sums[is_linked].sum() + expected_open.sum() + 1) / (is_linked.sum() + is_open.sum() + 2))
@@ -182,10 +188,10 @@ class _GoldOptions:
 
 
 class EntityLinkerSource(OutputSource):
-    """P(link) of each candidate of an entity, and of NIL, at its first token: a conditional logit (McFadden 1974).
+    """Reads P(link) of each candidate of an entity, and of NIL, at its first token, by a conditional logit (McFadden 1974).
 
-    Its features are, for a candidate, log prior, similarity and log of spaCy's score (prior + similarity - prior * similarity);
-    for NIL an indicator.
+    The features of a candidate are log prior, similarity, and log of spaCy's score (prior + similarity - prior * similarity);
+    NIL has an indicator.
 
     component (str): Name of the component. weights (list[float] | None): Weights of the features; None: the fit learns them,
     and before it probabilities are proportional to spaCy's scores, in which NIL has the linker's threshold. covered
@@ -225,7 +231,7 @@ class EntityLinkerSource(OutputSource):
         return label if label in self.singleton_labels else "linked"
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the gold links of each column, without their identities, which may be private."""
+        """Count the gold links by score column ("candidate 1"), not by identity, which may be private."""
         counts: Counter[str] = Counter()
         for doc in docs:
             gold = [entity for entity in doc.ents if entity.kb_id]
@@ -245,6 +251,7 @@ class EntityLinkerSource(OutputSource):
         return [self._why_missing(pipe, doc) if len(doc) else "" for doc in docs]
 
     def _why_missing(self, pipe: Any, doc: Doc) -> str:
+        """Return why a Doc cannot be read, "" if it can."""
         if not doc.has_annotation("ENT_IOB"):
             return "its entities were not set; put a component that finds entities before it"
         has_sentences = doc.has_annotation("SENT_START")
@@ -253,7 +260,7 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn and return "weights" and "covered"; those with only rejected links count by the rejection's likelihood."""
+        """Learn, set and return "weights" and "covered". For entities with only rejected links the likelihood is of these."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]
@@ -270,7 +277,7 @@ class EntityLinkerSource(OutputSource):
         return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the probabilities of NIL and the 30 top candidates at the first token of each entity."""
+        """Return the probabilities of NIL and the 30 top candidates of each entity, in the row of its first token."""
         options = Options.from_docs(pipe, docs)
         weights = _score_weights(pipe) if self.weights is None else np.array(self.weights)
         shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))
@@ -285,7 +292,7 @@ class EntityLinkerSource(OutputSource):
 def _learn(
     options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn weights, shrunk towards `centre`, and shares, in turn; `weights` or `fixed_shares` that are given stay."""
+    """Learn weights, shrunk towards `centre`, and shares in turn; return both. `weights` or `fixed_shares` not None stay."""
     features, shares, learned_weights = options.features(), fixed_shares or [], centre if weights is None else np.array(weights)
     for _ in range(_ROUNDS if gold_options.is_open.any() else 1):
         if fixed_shares is None:
@@ -296,12 +303,12 @@ def _learn(
 
 
 def _score_weights(pipe: Any) -> Floats:
-    """Return the weights that make the linker's own choice the top option."""
+    """Return the weights by which the linker's own choice is the top option: of spaCy's score, and of NIL its threshold."""
     return np.array([0.0, 0.0, 1.0, np.log(max(pipe.threshold or 0.0, _SMALLEST))])
 
 
 def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints]:
-    """Return (indices of NIL and the 30 top candidates of each entity, these by descending prior; the column of each)."""
+    """Select NIL and the 30 top candidates of each entity, candidates by descending prior; return (indices, score columns)."""
     indices: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):

@@ -40,7 +40,7 @@ class UncalibratedScore(float):
 
 
 class CalibratedSpacyRecognizer(SpacyRecognizer):
-    """Presidio's SpacyRecognizer, with whether a score is calibrated in `recognition_metadata["calibrated"]` of each result."""
+    """Presidio's SpacyRecognizer, but each result has `recognition_metadata["calibrated"]`: whether its score is calibrated."""
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts | None = None) -> list[Any]:
         results = super().analyze(text, entities, nlp_artifacts)
@@ -52,12 +52,12 @@ class CalibratedSpacyRecognizer(SpacyRecognizer):
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     """Presidio's SpacyNlpEngine with calibrated scores; Presidio's own gives 0.85 to every entity.
 
-    Pass it to AnalyzerEngine(nlp_engine=...), which a BatchAnalyzerEngine may use, or its class to NlpEngineProvider. A result
+    Pass it to AnalyzerEngine(nlp_engine=...), also for a BatchAnalyzerEngine, or pass the class to NlpEngineProvider. A result
     of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that span and label are right (by
     the event that the calib pipe was fitted for). If Presidio's mapping merges labels (GPE and LOC to LOCATION), the merged
     label is right at least as often. An entity without a calibrated score keeps Presidio's `default_score`, as an
-    `UncalibratedScore`. As with any engine, Presidio raises scores for context words, drops results of score 0, and keeps the
-    higher of nested results of one type.
+    `UncalibratedScore`. As with any engine, Presidio raises scores for context words, drops results of score 0, and of
+    nested results of one type keeps the one with the higher score.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
     Nothing is ever downloaded.
@@ -102,7 +102,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             self._set_pipelines({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
 
     def load(self) -> None:
-        """Load the pipelines of `models`. RAISES C001, C027, C065: See the class. C050: a pipeline is not installed."""
+        """Load the pipelines of `models`. RAISES C001, C027, C065: as the class does. C050: a pipeline is not installed."""
         if not self.models:
             return
         for model in self.models:
@@ -114,14 +114,14 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
-        """Use some pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: See the class."""
+        """Set `nlp` to these pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: none."""
         all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:
             raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in all_pipes)) or "no components")
         if self.attr is None:
-            scoring = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
-            self.attr = (scoring or [calib_pipes[0][1]])[0].attr
+            entity_pipes = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
+            self.attr = (entity_pipes or [calib_pipes[0][1]])[0].attr
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
@@ -162,7 +162,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             yield (text, self._calibrate(artifacts), *context)
 
     def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
-        """Replace the scores of the artifacts' entities, which have Presidio's labels, by those of the Doc's entities."""
+        """Replace Presidio's scores of entities by the calibrated scores on the Doc; apply `accepted_only` and `flagged`."""
         spans = {(span.start, span.end): span for span in artifacts.tokens.ents}
         scored_entities = []
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
@@ -187,7 +187,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             warnings.warn(WARNINGS["CW78"].format(label=label), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
-        """Return the flagged spans of a Doc that are no entities, with Presidio's types, and their scores."""
+        """Return (span with Presidio's type, score) of the flagged spans on a Doc that are none of its entities `spans`."""
         group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
         flagged_spans = [
@@ -200,7 +200,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         return [(span, score_by_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
 
     def _factor(self, label: str) -> float:
-        """Return the factor of the scores of a label: Presidio's for low-score labels if `use_multiplier`, else 1."""
+        """Return the factor for scores of a label: Presidio's if `use_multiplier` and it is a low-score label, else 1."""
         settings: Any = self.ner_model_configuration
         is_low = self.use_multiplier and label in settings.low_score_entity_names
         return settings.low_confidence_score_multiplier if is_low else 1.0

@@ -1,4 +1,4 @@
-"""Calibration of probabilities from outside of spaCy: a scikit-learn estimator over arrays."""
+"""Calibration of the probabilities of any classifier, without a spaCy pipeline: a scikit-learn estimator over arrays."""
 
 from .tag_calibrator import TagCalibrator
 

@@ -1,4 +1,4 @@
-"""Convert arrays of scores, labels and documents into types of the core, and constructor parameters into calibration steps."""
+"""Convert the arguments of `TagCalibrator`: scores, labels and documents to core types, parameters to calibration steps."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .messages import calib_error
 
 
 def is_triple(P: Any) -> bool:
-    """Return whether scores are a tuple (rows, tags, scores)."""
+    """Return whether the scores P are given as a tuple (rows, tags, scores), not as a matrix."""
     return isinstance(P, tuple) and len(P) == 3
 
 
 def check_range(values: NDArray[Any]) -> None:
-    """Check that scores are numbers in [0, 1], up to rounding. RAISES C001."""
+    """Check that scores are numbers in [0, 1], up to rounding. RAISES C001: they are not."""
     low, high = values.min(initial=0.0), values.max(initial=0.0)
     if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # NaN fails this too
         actual = "NaN" if np.isnan(values).any() else f"a range of {low:g} to {high:g}"
@@ -39,13 +39,13 @@ def check_range(values: NDArray[Any]) -> None:
 
 
 def read_dense(array: NDArray[Any]) -> DenseScores:
-    """Return the scores in an array (n_units, n_tags). RAISES C001: they are no probabilities."""
+    """Convert an array of probabilities (n_units, n_tags) into `Scores`. RAISES C001: they are not in [0, 1]."""
     check_range(array)
     return DenseScores(np.clip(array, 0.0, 1.0) if array.size and (array.min() < 0 or array.max() > 1) else array)
 
 
 def read_sparse(matrix: Any) -> SparseScores:
-    """Return the scores in a scipy sparse matrix (n_units, n_tags). RAISES C001: they are no probabilities."""
+    """Convert a scipy sparse matrix (n_units, n_tags) into `Scores`, duplicates summed. RAISES C001: they are not in [0, 1]."""
     check_range(matrix.data)
     entries = from_sparse(matrix, 0.0)
     check_range(entries.scores)  # duplicate entries are summed, which may exceed 1
@@ -53,10 +53,10 @@ def read_sparse(matrix: Any) -> SparseScores:
 
 
 def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | None) -> SparseScores:
-    """Return the scores in a tuple (rows, tags, scores): unit number, tag and score of each entry; all other scores are 0.
+    """Convert a tuple (rows, tags, scores) of the unit, tag and score of each entry into `Scores`; other scores are 0.
 
     labels (Sequence): Label of each column; tags are labels or column numbers. n_units (int | None): Number of units; None
-    counts up to the last row. RAISES C001: rows are no unit numbers, scores no probabilities, or a tag occurs twice in a unit.
+    takes the last unit + 1. RAISES C001: rows are no unit numbers, scores no probabilities, or a tag occurs twice in a unit.
     C002: lengths differ. C294: an unknown tag.
     """
     rows, tags, scores = (np.asarray(part) for part in P)
@@ -83,7 +83,7 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
 
 
 def index_labels(labels: Sequence[Any]) -> dict[Any, int]:
-    """Map each label to its column and, if no label is a number, each column number to itself."""
+    """Return a dict label -> column; unless a label is a number, it also has each column number as a key."""
     by_label = {label: column for column, label in enumerate(labels)}
     numbers = any(isinstance(label, (int, float)) for label in labels)
     return by_label if numbers else {**{column: column for column in range(len(labels))}, **by_label}
@@ -99,13 +99,13 @@ def is_missing(value: Any) -> bool:
     """Return whether a gold label means "no gold": None, NaN, pandas' NA, an empty text, or a negative number."""
     if isinstance(value, (int, float)):
         return not value >= 0  # True for NaN
-    return value is None or type(value).__name__ == "NAType" or value == "" or value != value
+    return value is None or type(value).__name__ == "NAType" or value == "" or value != value  # pandas' NaT
 
 
 def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """Return labels for columns without names: the sorted labels of y if there are n_tags, else column numbers.
+    """Return labels for columns without names: the sorted labels of y if these are n_tags, else column numbers.
 
-    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: its labels fit neither.
+    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: y has labels of neither kind.
     """
     values = set(y.tolist())
     labels = {value for value in values if not is_missing(value)}
@@ -119,7 +119,7 @@ def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
 
 
 def infer_classes_from_tags(tags: NDArray[Any]) -> list[Any]:
-    """Return the labels of a tuple's tags: the numbers up to the greatest if tags are column numbers, else the sorted tags."""
+    """Return the label of each column, from all tags that occur: 0 to the greatest if tags are integers, else sorted tags."""
     if tags.dtype.kind in "iu":
         return list(range(int(tags.max(initial=-1)) + 1))
     return sorted(set(tags.tolist()))
@@ -127,9 +127,9 @@ def infer_classes_from_tags(tags: NDArray[Any]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Gold labels of n units. columns (Ints): Column of each label, -1 if no column has it, -2 without gold, shape (n,).
+    """The gold labels of n units. columns (Ints): Column of each unit's label, -1 if no column has it, -2 without gold.
 
-    counts (Counter): Frequency of each label, also of those that no column has. unknown (Counter): Only these.
+    counts (Counter): Label -> number of units, for all labels. unknown (Counter): Only labels that no column has.
     """
 
     columns: Ints
@@ -137,14 +137,14 @@ class Gold:
     unknown: Counter[str]
 
     def describe_unknown(self) -> dict[str, str]:
-        """Return what warning CW21 reports of the unknown labels: their number, share and names."""
+        """Return the values for warning CW21: number and percentage of units with an unknown label, and these labels."""
         n = self.unknown.total()
         names = [label for label, _ in self.unknown.most_common()]
         return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorten_list(names)}
 
 
 def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
-    """Convert gold labels into columns. RAISES C071: no unit has gold. C296: no gold label is the label of a column.
+    """Convert gold labels into columns, and count them. RAISES C071: no unit has gold. C296: no gold label has a column.
 
     y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). labels (Sequence): Label of each column.
     """
@@ -162,7 +162,7 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
 
 
 def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
-    """Return the column of each unit's highest score, the first of equals; -1 without entries. scores: One per entry."""
+    """Return the column of each unit's highest score (the first of equal ones); -1 for no entries. scores: One per entry."""
     columns = np.full(marginals.n_tokens, -1, dtype=np.intp)
     top = find_top(marginals.rows, scores)
     columns[marginals.rows[top]] = marginals.tags[top]
@@ -170,7 +170,7 @@ def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
 
 
 def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
-    """Return the scores of all tags of all units; those that sparse scores leave out are 0."""
+    """Return sparse scores as a dense array (n_units, n_tags) with 0 for missing entries; return dense scores unchanged."""
     if isinstance(scores, DenseScores):
         return scores
     entries = scores.marginals_above(0.0)
@@ -180,22 +180,22 @@ def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
 
 
 def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
-    """Divide each row of calibrated scores by its sum. A row of zeros gets its raw scores, or equal shares.
+    """Raise calibrated scores to a minimum, then divide each row by its sum. Rows of zeros get raw scores or equal shares.
 
-    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw ones. lowest (float):
-    Scores of tags are at least this; with a threshold above 0 at least their raw scores, if these are lower.
+    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw scores, whose entries get
+    a minimum. lowest (float): That minimum; with a threshold above 0, the raw score is the minimum if it is lower.
     """
     entries = scores.marginals_above(0.0)
-    is_zero = (dense.sum(axis=1) == 0)[entries.rows]
-    least = np.minimum(entries.scores, lowest) if threshold else lowest
-    floors = np.where(is_zero, entries.scores, least)
+    is_in_zero_row = (dense.sum(axis=1) == 0)[entries.rows]
+    minimum = np.minimum(entries.scores, lowest) if threshold else lowest
+    floors = np.where(is_in_zero_row, entries.scores, minimum)
     dense[entries.rows, entries.tags] = np.maximum(dense[entries.rows, entries.tags], floors)
-    dense[dense.sum(axis=1) == 0] = 1.0
+    dense[dense.sum(axis=1) == 0] = 1.0  # equal shares for a row without raw scores
     return dense / dense.sum(axis=1, keepdims=True)
 
 
 def number_documents(groups: Any, n_units: int) -> Ints:
-    """Number the document of each unit in order of occurrence; None makes each unit a document. RAISES C002: wrong length."""
+    """Number each unit's document by first occurrence; with None each unit is a document. RAISES C002: wrong length."""
     if groups is None:
         return np.arange(n_units)
     names = np.asarray(groups)
@@ -206,19 +206,19 @@ def number_documents(groups: Any, n_units: int) -> Ints:
 
 
 def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, minimum: float) -> FitData:
-    """Pair scores with gold, units sorted by document.
+    """Make the pairs to fit on from scores and gold, with the units sorted by document.
 
-    gold, documents (Ints): Column of the gold label, and document, of each unit, shape (n_units,). minimum (float): Scores
-    below it are left out.
+    gold, documents (Ints): Column of the gold label, and document number, of each unit, shape (n_units,). threshold (float):
+    Scores below it are not mapped. minimum (float): Scores below it are left out.
     """
     entries = scores.marginals_above(minimum)
-    if (np.diff(documents) < 0).any():
+    if (np.diff(documents) < 0).any():  # FitData takes ascending documents: renumber the units
         order = np.argsort(documents, kind="stable")
         new_rows = np.empty(len(order), dtype=np.intp)
         new_rows[order] = np.arange(len(order))
         rows = new_rows[entries.rows]
-        by_row = np.argsort(rows, kind="stable")
-        entries = Marginals(rows[by_row], entries.tags[by_row], entries.scores[by_row], entries.n_tokens)
+        entry_order = np.argsort(rows, kind="stable")
+        entries = Marginals(rows[entry_order], entries.tags[entry_order], entries.scores[entry_order], entries.n_tokens)
         gold, documents = gold[order], documents[order]
     pairs = pair_up(entries, gold)
     return FitData(pairs, gold, documents[pairs.rows], n_tags, threshold)
@@ -267,10 +267,10 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
 def _get_step(
     setting: str, value: Any, kind: type[Step], by_short_name: Mapping[str, Step], other_names: tuple[str, ...] = ()
 ) -> Step:
-    """Return the step with this short or registered name, or an unfitted copy of an instance.
+    """Return the step that a parameter names by its short or registered name, or an unfitted copy of the step given.
 
-    setting (str): Name of the parameter. kind (type): Recalibrator or Scaling. other_names (tuple): Further names that the
-    error lists. RAISES C001: neither a name nor an instance of this kind.
+    setting, value: Name and value of the parameter. kind (type): Recalibrator or Scaling. by_short_name (Mapping): Short name
+    -> step. other_names (tuple): Further names for the error. RAISES C001: neither a name nor an instance of this kind.
     """
     by_name = {**{step.registered: step for step in by_short_name.values()}, **by_short_name}
     if isinstance(value, str) and value in by_name:

@@ -1,4 +1,4 @@
-"""Save a `TagCalibrator` as bytes: its parameters, and its maps in the form in which a pipe saves them. Never pickle."""
+"""Convert a fitted `TagCalibrator` (parameters and learned attributes) into msgpack bytes and back; pickle is never used."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     Estimator = TypeVar("Estimator", bound=TagCalibrator)
 
 FORMAT = "spacy-calib-arrays"
-_KIND_OF = {"@calib_recalibrators": Recalibrator, "@calib_scalings": Scaling}
+# Registry -> base class of its objects.
+_BASE_CLASSES = {"@calib_recalibrators": Recalibrator, "@calib_scalings": Scaling}
 
 
-def _setting(value: Any, where: str) -> Any:
-    """Check the saved value of a parameter: plain data, or the state of a step. RAISES InvalidState: it is neither."""
+def _check_setting(value: Any, where: str) -> Any:
+    """Return a saved parameter: None, a text, number, bool, or a step's state. where: Its path. RAISES InvalidState: other."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
@@ -38,40 +39,43 @@ def _setting(value: Any, where: str) -> Any:
     return value
 
 
-def _offsets(value: Any, where: str) -> TagOffsets | bool | None:
-    """Check a saved parameter tag_offsets. RAISES InvalidState: it is none."""
+def _check_offsets(value: Any, where: str) -> TagOffsets | bool | None:
+    """Return the saved parameter tag_offsets, a dict as `TagOffsets`. RAISES InvalidState: it is no dict, bool or None."""
     return TagOffsets.read(value, where) if isinstance(value, dict) else maybe(flag)(value, where)
 
 
-def _label(value: Any, where: str) -> Any:
+def _check_label(value: Any, where: str) -> Any:
+    """Return a saved label, which is a text or a number. RAISES InvalidState: it is neither."""
     if not isinstance(value, (str, int, float)):
         raise InvalidState(where, "a label")
     return value
 
 
 def _find_contradiction(state: dict[str, Any]) -> str:
-    """Return why the groups do not have one entry for each class, or ""."""
+    """Return "" if the tag groups of the evaluation and of the maps both have one entry per class; else the reason."""
     n = len(state["classes"])
-    sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag)) if state["maps"] else (-1,)
+    if not state["maps"]:
+        return "it has no maps"
+    sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag))
     return "" if set(sizes) == {n} else f"there are {n} classes, but groups of {sizes[-1]} tags"
 
 
 _PARAMETERS = record(
     {
-        "method": _setting,
+        "method": _check_setting,
         "n_groups": whole(1),
-        "scaling": _setting,
-        "tag_offsets": _offsets,
+        "scaling": _check_setting,
+        "tag_offsets": _check_offsets,
         "threshold": maybe(number(0.0, 1.0)),
-        "normalize": _setting,
-        "classes": maybe(list_of(_label)),
-        "tag_counts": maybe(list_of(list_of(_label, 2, 2))),
+        "normalize": _check_setting,
+        "classes": maybe(list_of(_check_label)),
+        "tag_counts": maybe(list_of(list_of(_check_label, 2, 2))),
     }
 )
 STATE = record(
     {
         "parameters": _PARAMETERS,
-        "classes": list_of(_label, 1),
+        "classes": list_of(_check_label, 1),
         "columns": maybe(list_of(text)),
         "threshold": number(0.0, 1.0),
         "units": whole(1),
@@ -86,7 +90,7 @@ STATE = record(
 
 
 def dump(calibrator: TagCalibrator) -> bytes:
-    """Convert a fitted estimator into bytes, which `read` reads."""
+    """Convert a fitted estimator into msgpack bytes, from which `read` rebuilds it."""
     parameters = {name: _as_plain_data(value) for name, value in calibrator.get_params(deep=False).items()}
     parameters["threshold"] = None if calibrator.threshold is None else float(calibrator.threshold)
     parameters["classes"] = None if calibrator.classes is None else np.asarray(calibrator.classes).tolist()
@@ -109,19 +113,19 @@ def dump(calibrator: TagCalibrator) -> bytes:
 
 
 def _as_plain_data(value: Any) -> Any:
-    """Return a parameter as plain data; a part becomes its name and settings, without what it has learned."""
+    """Return a parameter as plain data; a calibration step as its registered name and settings, not what it has learned."""
     if isinstance(value, TagOffsets):
         return value.clone().state()
-    kind = next((kind for kind, base in _KIND_OF.items() if isinstance(value, base)), None)
+    kind = next((kind for kind, base in _BASE_CLASSES.items() if isinstance(value, base)), None)
     if kind is not None:
         return {kind: value.registered, "settings": value.settings(), "learned": {}}
     return value.item() if isinstance(value, np.generic) else value
 
 
 def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
-    """Rebuild the estimator from the bytes of `dump`.
+    """Rebuild the fitted estimator from the bytes of `dump`. path (str): Name of the place of these bytes, for the errors.
 
-    RAISES C298: the bytes are damaged, or of something else. C299: they have another format version, or name an unknown part.
+    RAISES C298: the bytes are damaged, or no saved estimator. C299: another format version, or a step that is not installed.
     """
     try:
         return _make_estimator(estimator_class, STATE(unpack(data, FORMAT), "state"))
@@ -140,7 +144,7 @@ def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
 
 
 def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> Estimator:
-    """Build a fitted estimator from a checked STATE. RAISES InvalidState, CalibError: a part or a parameter is out of range."""
+    """Build the fitted estimator from a state that STATE has checked. RAISES InvalidState, CalibError: a value out of range."""
 
     def load(part: Any) -> Any:
         return make_part(part, registered_maker)

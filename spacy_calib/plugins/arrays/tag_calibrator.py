@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...calibration.scaling import Scaling
     from ...calibration.tag_offsets import TagOffsets
 
-# What the intervals of a report resample if no documents are given.
+# Name of what the intervals of a report resample if no documents are given.
 UNIT = "unit"
 
 
@@ -47,14 +47,14 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     method (str | Recalibrator): "auto" chooses between vector scaling and isotonic maps by cross-validation over documents;
         otherwise a recalibrator, or the name of one: identity, temperature, platt, beta, histogram, scaling-binning,
         isotonic, or another registered one.
-    n_groups (int): Number of tag frequency groups, each with its own map; "auto" only evaluates by them.
+    n_groups (int): Number of tag frequency groups, each with its own map; with "auto" only for the evaluation.
     scaling (str | Scaling | None): Scaling of a unit's scores before the maps: temperature, vector or matrix.
     tag_offsets (bool | TagOffsets): Whether each tag gets a correction of its own, shrunk towards that of its group.
     threshold (float | None): Lower scores take no part in the calibration. None is 0 for at most 20 classes, else .01, which
         Kranzlein et al. (2021, section 3.1) take for hundreds of tags.
-    normalize (bool | str): True divides a unit's scores by their sum; "other" leaves room for tags below the threshold.
-    classes (Sequence | None): Label of each column. None takes a data frame's names; else the sorted labels of y, if
-        there is one for each column; else numbers.
+    normalize (bool | str): True divides a unit's scores by their sum; "other" adds the probability of other tags to the sum.
+    classes (Sequence | None): Label of each column. None takes the column names of a data frame; else the
+        sorted labels of y, if these are k; else column numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
 
     classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Tag frequency
@@ -105,7 +105,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         gold_labels = _as_labels(y)
         scores, labels = _read_fit_scores(self, P, gold_labels)
-        # Below .01 are only labels that a tagger of hundreds of tags rules out.
+        # With hundreds of tags, those scored below .01 are practically ruled out; with few classes every score counts.
         self.threshold_ = (0.0 if len(labels) <= 20 else 0.01) if self.threshold is None else self.threshold
         steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS} | {"threshold": self.threshold_})
         scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores
@@ -132,9 +132,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predict_proba(self, P: Any, normalize: bool = True) -> Floats:
         """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`.
 
-        normalize (bool): Whether rows are divided by their sums, as scikit-learn expects. A possible tag then never gets 0, as
-            its log loss would be infinite, but at least half a unit of the fit (or its raw score, if that is less and there is
-            a threshold). False returns the scores of `transform`, 0 below the threshold, which `calibration_report` evaluates.
+        normalize (bool): Whether rows are divided by their sums, as scikit-learn expects. Before that, scores rise to at least
+            0.5 / number of fit units (with a threshold, to the raw score if lower), as a gold tag at 0 has an infinite log
+            loss. False returns the scores of `transform`, 0 below the threshold, which `calibration_report` evaluates.
         RAISES C001: scores out of range. C294: an unknown tag.
         """
         scores = self._read(P)
@@ -145,8 +145,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def transform(self, P: Any) -> Any:
         """Return the calibrated scores, shape (n, k): a sparse matrix if P is one or a tuple, else an array.
 
-        Rows sum to 1 only if the parameter `normalize` is True.
-        RAISES C001: scores out of range. C294: an unknown tag.
+        Rows sum to 1 only if the parameter `normalize` is True. RAISES C001: scores out of range. C294: an unknown tag.
         """
         from scipy.sparse import csr_matrix, issparse
 
@@ -157,7 +156,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return csr_matrix((entries.scores, (rows, columns)), shape=(entries.marginals.n_tokens, len(self.classes_)))
 
     def predict(self, P: Any) -> NDArray[Any]:
-        """Return the top label of each unit after calibration, shape (n,); the raw one if all its calibrated scores are 0."""
+        """Return the top label of each unit after calibration, shape (n,); the raw top label if all those scores are 0."""
         scores = self._read(P)
         entries = self.calibration_.calibrate(scores, self.threshold_)
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
@@ -165,9 +164,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if len(without_score):
             raw = scores.marginals_above(0.0)
             columns[without_score] = inputs.find_top_columns(raw, raw.scores)[without_score]
-        return self.classes_[np.maximum(columns, 0)]
+        return self.classes_[np.maximum(columns, 0)]  # a unit without any entry gets the first class
 
     def _read(self, P: Any) -> Scores:
+        """Convert P to scores with the columns of the fit. RAISES C001: scores out of range. C294: an unknown tag."""
         check_is_fitted(self)
         if inputs.is_triple(P):
             scores: Scores = inputs.read_triple(P, self.classes_.tolist(), None)
@@ -176,22 +176,22 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return inputs.with_zeros(scores, len(self.classes_)) if self.threshold_ == 0 else scores
 
     def calibrate(self, P: Any) -> CalibratedEntries:
-        """Calibrate the entries that reach the threshold. RAISES C001: scores out of range. C294: an unknown tag."""
+        """Return raw and calibrated scores of the entries of P that reach the threshold. RAISES C001, C294: as `transform`."""
         scores = self._read(P)
         return self.calibration_.calibrate(scores, self.threshold_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the labels, which name the columns of `set_output`."""
+        """Return the labels as strings, which name the columns of the data frames that `set_output` asks for."""
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
     # Evaluation
 
     def score(self, P: Any, y: ArrayLike) -> float:
-        """Return minus the log loss of `predict_proba`, as `sklearn.metrics.log_loss` has it; higher is better.
+        """Return minus the log loss of `predict_proba`: the mean log probability of the gold labels; higher is better.
 
-        It is not the accuracy, which calibration hardly changes. y: As in `fit`; a gold label without a column has the
-        probability 0, which counts as 1e-6. RAISES C001, C002, C071, C294, C296: as `fit`.
+        It replaces the accuracy, which calibration hardly changes. y: As in `fit`, units without gold left out. Probabilities
+        below 1e-6, as of gold labels without a column, count as 1e-6. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         probabilities = self.predict_proba(P)
         columns = inputs.read_gold(_check_length(_as_labels(y), self._read(P)), self.classes_.tolist()).columns
@@ -229,8 +229,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
         """Return the (unit, tag) pairs with gold: raw score, calibrated score, and whether the tag is right.
 
-        y, groups: As in `fit`.
-        RAISES C001, C002, C071, C294, C296: as `fit`.
+        y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         entries = self.calibrate(P)
         gold = inputs.read_gold(_check_length(_as_labels(y), entries.marginals), self.classes_.tolist()).columns
@@ -248,7 +247,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TagCalibrator:
-        """Rebuild the estimator from `to_bytes`. RAISES C298: other bytes. C299: another format version, or an unknown part."""
+        """Rebuild the estimator from `to_bytes`. RAISES C298: other bytes. C299: another format version, or an unknown step."""
         return saved.read(cls, data, "the bytes given")
 
     def to_disk(self, path: str | Path) -> None:
@@ -257,27 +256,25 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_disk(cls, path: str | Path) -> TagCalibrator:
-        """Load the estimator that `to_disk` saved.
-
-        RAISES C298: the file cannot be read, or contains something else. C299: another format version, or an unknown part.
-        """
+        """Load what `to_disk` saved. RAISES C298: unreadable, or another file. C299: another version, or unknown step."""
         return saved.read(cls, saved.read_bytes(Path(path)), str(path))
 
     # Methods that scikit-learn calls
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags of the estimator: P may be sparse, and is not negative."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
 
     def _more_tags(self) -> dict[str, Any]:
-        """Return the tags of the estimator as a dict, for scikit-learn before 1.6."""
+        """Return scikit-learn's tags of the estimator as a dict, for versions before 1.6."""
         return {"requires_positive_X": True, "X_types": ["2darray", "sparse"]}
 
 
 def _read_fit_scores(calibrator: TagCalibrator, P: Any, y: NDArray[Any]) -> tuple[Scores, list[Any]]:
-    """Return the scores to fit on and the label of each column; also set scikit-learn's attributes of the input."""
+    """Return (scores of P to fit on, label of each column), and set n_features_in_ and feature_names_in_ of the calibrator."""
     labels = None if calibrator.classes is None else np.asarray(calibrator.classes).tolist()
     if labels is not None and len({str(label) for label in labels}) != len(labels):
         raise calib_error("C001", name="classes", wanted="distinct labels, one for each column", given=labels)
@@ -300,7 +297,7 @@ def _as_labels(y: Any) -> NDArray[Any]:
     if y is None:
         raise calib_error("C071", what="TagCalibrator (requires y to be passed, but the target y is None)")
     labels = column_or_1d(y, warn=True)
-    if labels.dtype.kind == "f" and not np.isnan(labels).any():
+    if labels.dtype.kind == "f" and not np.isnan(labels).any():  # NaN means "no gold"
         check_classification_targets(labels)
     return labels
 
@@ -313,7 +310,7 @@ def _check_length(y: NDArray[Any], scores: Scores | Marginals) -> NDArray[Any]:
 
 
 def _validate(estimator: TagCalibrator, P: Any, reset: bool) -> Any:
-    """Return P as an array or CSR matrix with the columns of the fit; `reset` sets them. RAISES ValueError: scikit-learn's."""
+    """Return P as an array or CSR matrix. reset (bool): Record its columns, else check them. RAISES ValueError: wrong P."""
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
     try:
         from sklearn.utils.validation import validate_data
@@ -323,13 +320,14 @@ def _validate(estimator: TagCalibrator, P: Any, reset: bool) -> Any:
 
 
 def _read_matrix(array: Any) -> Scores:
+    """Convert an array or a scipy sparse matrix (n, k) to scores. RAISES C001: they are no probabilities."""
     from scipy.sparse import issparse
 
     return inputs.read_sparse(array) if issparse(array) else inputs.read_dense(array)
 
 
 def _fill_array(calibrator: TagCalibrator, entries: CalibratedEntries, values: NDArray[Any]) -> Floats:
-    """Return an array (n, k) with a value for each entry, 0 elsewhere."""
+    """Return an array (n, k) with the value of each entry at its unit and tag, and 0 elsewhere."""
     array = np.zeros((entries.marginals.n_tokens, len(calibrator.classes_)))
     array[entries.marginals.rows, entries.marginals.tags] = values
     return array

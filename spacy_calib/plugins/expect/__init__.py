@@ -1,1 +1,1 @@
-"""The expected accuracy on texts without labels."""
+"""The command `spacy calib expect`: estimate the accuracy on texts without gold."""

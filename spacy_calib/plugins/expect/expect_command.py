@@ -1,7 +1,4 @@
-"""Estimate the accuracy on unlabelled texts.
-
-`spacy calib expect`: how good a pipeline is on texts without gold, and whether that estimate can be trusted.
-"""
+"""`spacy calib expect`: estimate the accuracy on texts without gold, and whether the estimate can be trusted."""
 
 from __future__ import annotations
 
@@ -39,9 +36,8 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 BY_HELP = "Also estimate each group of documents by this key of Doc.user_data or .jsonl, or by this function of calib_keys"
-# Confidence level of the range of bias of a card.
+# Confidence level of the range of bias that a card has.
 CARD_CONFIDENCE = 0.95
-
 
 FailOn = Annotated[
     str | None, option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear")
@@ -49,7 +45,7 @@ FailOn = Annotated[
 
 
 def failing_verdicts(fail_on: str | None) -> list[str | None]:
-    """Return the verdicts that --fail-on names; None means that a pipe has no record. RAISES C056: it names something else."""
+    """Return the drift verdicts that --fail-on names; None stands for a pipe without a record. RAISES C056: another name."""
     from ...pipe.record.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
     verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}
@@ -59,13 +55,13 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
 
 def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
-    """Return whether --fail-on names the drift verdict of any pipe. result: What the command prints as JSON."""
+    """Whether --fail-on names the drift verdict of any pipe. result (dict): The result of `expect`."""
     verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
     return any(verdict in failing_verdicts(fail_on) for verdict in verdicts)
 
 
 def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of all pipes from the result of `expect`."""
+    """Return the results of single pipes that are in the result of `expect`: itself for the first pipe, then the "others"."""
     return [result, *result.get("others", {}).values()]
 
 
@@ -127,7 +123,7 @@ def expect(
 def estimate_pipes(
     nlp: Language, pipes: Sequence[Calibrator], estimate: Callable[[Calibrator], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the estimates of all pipes that have one. RAISES CalibError: that of the first pipe, if none has."""
+    """Estimate with each pipe, and return the result of `expect`. RAISES CalibError: of the first pipe, if all pipes fail."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
     warnings: list[str] = []
@@ -146,7 +142,7 @@ def estimate_pipes(
 
 
 def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, check: bool, per_doc: bool) -> dict[str, Any]:
-    """Return the result of `expect` for one pipe. check (bool): Compare with the gold in DATA."""
+    """Return the result of `expect` for one pipe. check, per_doc (bool): Compare with gold, and list documents."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...gold.reading import GoldSpanCounter
@@ -182,6 +178,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
         "learned_from": describe_fit(pipe),
         **summary.estimate(event, confidence),
     }
+    # The range of a pretrained calibration is that of its card.
     if (bias := pipe.fit_info.card_bias) is not None and not pipe.of_entities and confidence == CARD_CONFIDENCE:
         mean = result["accuracy"]["mean_score"]
         result["accuracy"] |= {"low": max(mean - bias[1], 0.0), "high": min(mean - bias[0], 1.0)}
@@ -198,7 +195,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
 
 
 def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Return "unit" and "n" of the documents of the last adaptation or else of the fit, and which it was ("kind")."""
+    """Return "unit" and "n" (number) of the documents of the last adaptation, else of the fit, and "kind", which it was."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}
@@ -207,9 +204,9 @@ def describe_fit(pipe: Calibrator) -> dict[str, Any]:
 def score_gold(
     run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
 ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Reads the examples, too.
+    """Return (scores of DATA with gold, overlap with the fit data or None). also (Callable): Wraps the iterator of examples.
 
-    RAISES C075, C151: no token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
+    RAISES C075, C745: no token got a score. C151: the component knows none of the labels. C800 to C804: wrong gold.
     """
     from ...gold.checks import EXPECTED, GoldWatch
     from ...pipe.gold_checks import check_outcomes_of

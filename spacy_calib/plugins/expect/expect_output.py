@@ -8,9 +8,9 @@ from ...cli.shared.screen import TableColumn, interval, msg, number, percent, sh
 from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
 _MAX_DOCUMENTS = 40
-# Origin of the intervals of a pipe; the others are FITTED and PRETRAINED.
+# The "kind" in "learned_from" of a pipe with adaptations; the others are "fitted" and "pretrained".
 ADAPTED = "adapted"
-# Origin of the calibration -> why there is neither an interval nor a drift check, and what to do.
+# Kind of calibration -> message on why a pipe without a record has no interval and no drift check, and what to do.
 NO_RECORD = {
     "fitted": "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an "
     "interval nor a drift check; run `python -m spacy calib fit` again, on two documents or more.",
@@ -30,7 +30,7 @@ FEW_FITTED = (
     "matters could not be seen. The intervals hold if the texts are of the same kind; label more documents."
 )
 
-# How often the intervals hold: in 92 to 98 of 100 samples of EWT, Porttinari, WNUT-17 and WikiNEuRal.
+# Intervals held in 92 to 98 of 100 samples of EWT, Porttinari, WNUT-17 and WikiNEuRal.
 _PROMISE = (
     "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this "
     "check, and intervals hold less often there"
@@ -38,7 +38,7 @@ _PROMISE = (
 
 
 def show_result(result: dict[str, Any]) -> None:
-    """Print all tables of one pipe: estimates, slices, documents, and the comparison with the fit data."""
+    """Print the result of `expect` for one pipe: estimates, slices, documents, and the comparison with the fit data."""
     from ...annotations import kind_of
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
@@ -60,7 +60,7 @@ def show_result(result: dict[str, Any]) -> None:
 
 
 def describe_shortage(result: dict[str, Any]) -> str:
-    """Return why a difference from the fit data could not be seen: too few documents in the fit, or too few texts."""
+    """Return sentences on why a difference from the fit data could not be seen: too few documents in the fit, or texts."""
     from ...pipe.record.drift import MIN_DOCUMENTS
 
     learned_from, sentence = result["learned_from"], TOO_FEW_TO_TELL
@@ -72,19 +72,19 @@ def describe_shortage(result: dict[str, Any]) -> str:
 
 
 def find_caveat(result: dict[str, Any]) -> str:
-    """Return why the intervals of a result are too narrow, or ""."""
+    """Return a sentence on why the intervals of a result are too narrow, or ""."""
     return caveat_of(result["learned_from"]["unit"], result["learned_from"]["n"])
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """Return the title of a column of intervals, or of the ranges of a card."""
+    """Return the title of the column of intervals; for a pretrained calibration they are the range of its card."""
     if result["learned_from"]["kind"] == "pretrained":
         return "Range of the card"
     return "If all were independent" if find_caveat(result) else f"{100 * result['confidence']:g} % interval"
 
 
 def show_estimates(result: dict[str, Any], title: str) -> None:
-    """Print the accuracy and the entity scores. title (str): Title of the column of intervals."""
+    """Print accuracy, and precision, recall and F of entities: expected and, with gold, true. title: Of the interval column."""
     entities, true = result["entities"] or {}, result.get("true", {})
     estimates = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
     no_value = {"value": None, "inside": None}
@@ -118,11 +118,12 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
 
 
 def _name_share(name: str) -> str:
+    """Return the printed name of "accuracy", "precision", "recall" or "f"."""
     return "Accuracy" if name == "accuracy" else f"{'F' if name == 'f' else name.capitalize()} of entities"
 
 
 def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
-    """Print the expected accuracy of each slice, and which slices are not like the fit data. unit (str): What has labels."""
+    """Print the expected accuracy and drift verdict of each slice. title: Of the interval column. unit: What has labels."""
     msg.divider(f"By {slices['by']}, the worst to be expected first")
     columns = (
         TableColumn("Slice", "slice", align="l"),
@@ -139,13 +140,13 @@ def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> No
     """Print up to 40 documents, lowest expected accuracy first. title: Of the interval column. unit: "token" or "document"."""
     msg.divider("Documents, the worst to be expected first")
     worst = sorted(documents, key=lambda document: document["expected"])[:_MAX_DOCUMENTS]
-    true = any(document["true"] is not None for document in worst)
+    has_gold = any(document["true"] is not None for document in worst)
     columns = (
         TableColumn("Doc", "doc"),
         TableColumn(f"{unit.capitalize()}s", "tokens", whole),
         TableColumn("Expected", "expected", percent),
         TableColumn(title, "", interval),
-        *([TableColumn("True", "true", percent)] if true else []),
+        *([TableColumn("True", "true", percent)] if has_gold else []),
         TableColumn("Begins", "text", align="l"),
     )
     show_rows(worst, columns)
@@ -154,10 +155,10 @@ def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> No
 
 
 def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str) -> None:
-    """Print the comparison with the fit data, and whether to trust the estimates.
+    """Print the comparison with the fit data, and whether to trust the estimates. drift (dict): "verdict" and "checks".
 
-    promise (str): How often the intervals hold, for texts like the fit data; printed as a success if `is_good`, else as a
-    warning. shortage (str): Why a difference could not be seen.
+    promise (str): Sentence for texts like the fit data on how often the intervals hold; printed as a success if `is_good`, else
+    as a warning. shortage (str): Sentence for too few texts on why a difference could not be seen.
     """
     from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 

@@ -22,11 +22,12 @@ _N_WORDS = 6
 
 @dataclass(frozen=True)
 class TextSums(FieldwiseSum):
-    """The sums over some texts that their quality is estimated from; they can be added.
+    """Sums over some texts, from which their quality is estimated. Two TextSums can be added with `+`.
 
-    tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. With a record of the fit also
-    right (EventSums): Right tokens. entities (EventSums | None): Right and missed entities. n_predicted (float): Predicted
-    entities. drift (DriftSums | None): Sums to compare with the fit data; None if the record has nothing to compare them with.
+    tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. right (EventSums | None):
+    Expected right tokens. entities (EventSums | None): Expected right and missed entities. n_predicted (float): Number of
+    predicted entities. drift (DriftSums | None): Sums to compare with the fit data. Those that need what the record of the fit
+    lacks are None or 0.
     """
 
     tokens: int
@@ -38,7 +39,7 @@ class TextSums(FieldwiseSum):
 
     @classmethod
     def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
-        """Sum over predicted labels and entities; without a record only the scores of tokens, and how many these are."""
+        """Sum over the scores of predicted labels (`tokens`) and entities (`spans`); without a record only over tokens."""
         n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
             return cls(n, scores)
@@ -52,12 +53,12 @@ class TextSums(FieldwiseSum):
 
 
 def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95) -> dict[str, Any]:
-    """Estimate the accuracy and the entity scores, and check for drift. event (str): Which entities count as right.
+    """Estimate the quality of texts from their sums, and compare them with the fit data. event (str): Which entities are right.
 
     RETURNS (dict): "accuracy": {"expected", "low", "high"}, "mean_score" (mean calibrated score) and "fit" (accuracy on the
         fit data); "entities": numbers, and "precision", "recall" and "f" (None for a source without entities; recall and F are
-        None unless the event is exact); "drift": fields of `Drift`; "trusted": whether texts are like the fit data. Without a
-        record "low", "high", "drift" and "entities" are None.
+        None unless the event is exact); "drift": `summarize_drift`; "trusted": whether the texts are like the fit data. Without
+        a record "low", "high", "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None:
@@ -79,7 +80,7 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
 
 @dataclass
 class CorpusSummary:
-    """Sums up texts batch by batch. labels (Sequence[str]): Labels of the source. record (FitRecord | None): Record of the fit.
+    """Sums over texts, added in batches. labels (Sequence[str]): Labels of the source. record (FitRecord | None): Of the fit.
 
     n_documents (int): Number of documents so far. document_rows (list): A row for each document of `add_documents`. slices
     (dict): Name of a slice -> (number of documents, sums).
@@ -93,7 +94,7 @@ class CorpusSummary:
     _batches: list[TextSums] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
-        """Add a batch of texts. names (Sequence): Slice of each Doc, or None; () if there are no slices."""
+        """Add a batch of texts. names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices."""
         tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
             documents = np.unique(corpus.documents_of(np.flatnonzero([slice_name == name for slice_name in names])))
@@ -102,11 +103,11 @@ class CorpusSummary:
                 n, total = self.slices.get(name, (0, None))
                 self.slices[name] = n + len(documents), sums if total is None else total + sums
         self._batches.append(TextSums.from_labels(tokens, spans, self.record))
-        self._batches = [self.sums]
+        self._batches = [self.sums]  # one total instead of two, to save memory
         self.n_documents += corpus.n_documents
 
     def add_documents(self, corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> None:
-        """Add a row for each document of the batch that is added next. The arguments are those of `make_document_rows`."""
+        """Add the `make_document_rows` of a batch, numbered across batches; call it before `add` with the same batch."""
         rows = make_document_rows(corpus, record, confidence, check)
         self.document_rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
 
@@ -116,11 +117,11 @@ class CorpusSummary:
         return reduce(add, self._batches)
 
     def estimate(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
-        """Estimate the quality of all texts, with the result of `estimate_quality`."""
+        """Return the result of `estimate_quality` for all texts together."""
         return estimate_quality(self.sums, self.record, event, confidence)
 
     def estimate_slices(self, event: str, confidence: float = 0.95, same_weights: bool = True) -> list[dict[str, Any]]:
-        """Return the result of `estimate_quality` for each slice, the lowest accuracy first, with its name and size.
+        """Return the result of `estimate_quality` for each slice, with "slice", "documents", "tokens"; lowest accuracy first.
 
         same_weights (bool): False if the component was trained since the fit.
         """
@@ -133,13 +134,13 @@ class CorpusSummary:
 
 
 def summarize_drift(drift: Drift) -> dict[str, Any]:
-    """Return the fields of a `Drift` as plain data."""
+    """Return "verdict" and "checks" of a `Drift` as plain data for JSON."""
     checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
     return {"verdict": drift.verdict, "checks": checks}
 
 
 def mark_untrusted(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result of `estimate_quality` with the verdict that the component was trained since the fit."""
+    """Return a copy of a result of `estimate_quality` with the verdict that the component was trained since the fit."""
     drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
     return {**result, "drift": drift, "trusted": False}
 
@@ -147,6 +148,7 @@ def mark_untrusted(result: dict[str, Any]) -> dict[str, Any]:
 def _estimate_entities(
     model: EntityModel, sums: EventSums, n_predicted: float, event: str, confidence: float
 ) -> dict[str, Any]:
+    """Return the "entities" of `estimate_quality` as plain data."""
     estimates = entity_estimates(model, sums, n_predicted, confidence)
     exact = event == "exact"  # by other events one gold entity may make several predicted ones right
     return {
@@ -165,18 +167,18 @@ def _as_dict(estimate: ShareEstimate | None) -> dict[str, float] | None:
 
 
 def compare_with_gold(corpus: ScoredCorpus, n_gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """Compute the true accuracy and entity scores, and whether they are inside of the intervals.
+    """Compute the true accuracy and entity scores from the gold, and whether they are inside the estimated intervals.
 
     n_gold (int): Number of gold entities. result (dict): The estimates, and the numbers of `count_checked`.
-    RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined; "inside" is None
-        if some documents have no gold.
+    RETURNS (dict): "accuracy", "precision", "recall", "f" -> {"value", "inside"}, without undefined ones; "inside" is None if
+        some documents have no gold, or without an interval.
     """
-    is_right = corpus.right[corpus.is_counted & (corpus.right != UNKNOWN)]
-    spans = corpus.spans.right[corpus.spans.right != UNKNOWN]
-    n_right, n_predicted = int((spans == RIGHT).sum()), len(spans)
+    token_outcomes = corpus.right[corpus.is_counted & (corpus.right != UNKNOWN)]
+    span_outcomes = corpus.spans.right[corpus.spans.right != UNKNOWN]
+    n_right, n_predicted = int((span_outcomes == RIGHT).sum()), len(span_outcomes)
     all_checked = result["checked"] == result["checkable"]
     true = {
-        "accuracy": _divide(int((is_right == RIGHT).sum()), len(is_right)),
+        "accuracy": _divide(int((token_outcomes == RIGHT).sum()), len(token_outcomes)),
         "precision": _divide(n_right, n_predicted),
         "recall": _divide(n_right, n_gold),
         "f": _divide(2 * n_right, n_predicted + n_gold),
@@ -190,7 +192,7 @@ def compare_with_gold(corpus: ScoredCorpus, n_gold: int, result: dict[str, Any])
 
 
 def count_checked(corpus: ScoredCorpus) -> dict[str, int]:
-    """Count the documents with scores ("checkable"), and those with gold too ("checked")."""
+    """Count the Docs with scores ("checkable"), and those of them that also have gold ("checked")."""
     is_counted = corpus.is_counted
     return {
         "checkable": len(np.unique(corpus.docs[is_counted])),
@@ -207,10 +209,10 @@ def _is_inside(value: float, estimate: dict[str, Any]) -> bool | None:
 
 
 def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
-    """Return a row for each document with tokens, with its expected accuracy.
+    """Return a row with the expected accuracy for each Doc that has tokens with scores.
 
-    check (bool): Whether to compute the true accuracy. RETURNS (list): "doc" (number, from 0), "text" (first words), "tokens",
-        "expected", "low" and "high" (None without a record), "true" (None without gold).
+    check (bool): Whether to compute the true accuracy. RETURNS (list): Dicts with "doc" (number, from 0), "text" (first words),
+        "tokens", "expected", "low" and "high" (None without a record), "true" (None without gold).
     """
     sums = token_sums(corpus.calibrated[corpus.is_counted], corpus.docs[corpus.is_counted], corpus.n_docs)
     with_gold = corpus.is_counted & (corpus.right != UNKNOWN)

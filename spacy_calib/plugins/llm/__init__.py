@@ -1,1 +1,1 @@
-"""What a language model answers, with the probabilities of its tokens."""
+"""Read answers of language models with the probabilities of their tokens, and put them on Docs with scores."""

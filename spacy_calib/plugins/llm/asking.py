@@ -32,14 +32,14 @@ _TIMEOUT = 60.0
 
 
 class Cache:
-    """A language model's answers, kept in an SQLite file that several processes may use. path (str): Made if missing."""
+    """A cache of a model's answers in an SQLite file, which several processes may use. path (str): File, made if missing."""
 
     def __init__(self, path: str):
         self.path = Path(path)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection that commits at the end. RAISES C646: the file is no cache of answers, or cannot be written."""
+        """Open a connection that commits at the end. RAISES C646: the file is no cache of answers, or cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(self.path, timeout=_TIMEOUT)) as connection, connection:
@@ -52,6 +52,7 @@ class Cache:
             raise calib_error("C646", path=self.path, why=str(error)) from None
 
     def get(self, digest: str) -> Answer | None:
+        """Return the answer stored under a digest, or None. RAISES C646: the file or the answer cannot be read."""
         with self._open() as connection:
             row = connection.execute("SELECT answer FROM answers WHERE digest = ?", [digest]).fetchone()
         try:
@@ -60,16 +61,17 @@ class Cache:
             raise calib_error("C646", path=self.path, why="an answer in it cannot be read") from None
 
     def put(self, digest: str, answer: Answer) -> None:
+        """Store an answer under a digest. RAISES C646: the file cannot be written."""
         with self._open() as connection:
             connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", [digest, json.dumps(answer.plain())])
 
 
 class AnswersPipe(Pipe):
-    """Send each text to `ask` and read the answer, with the arguments of AnswersSettings.
+    """The component `calib_answers`: it sends each text to `ask`, reads the answer, and writes it on the Doc with scores.
 
-    n_asked (int): Number of texts sent, rather than read from the cache. outcomes (Counter): Number of answers that were "cut",
-    "filtered", "refused", "called" (a tool) or "unreadable"; the first of each kind gives a warning. RAISES C001: "cats"
-    without types.
+    Arguments as in AnswersSettings. n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter):
+    Number of answers that were complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but ""
+    give a warning the first time. RAISES C001: "cats" without types.
     """
 
     def __init__(
@@ -98,15 +100,17 @@ class AnswersPipe(Pipe):
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
+        """Return the probability of each name in `types` as the beginning of the answer."""
         return answer.among(list(self.types or ()), _find_start(answer))
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The labels that `types` leads to, sorted; () without `types`."""
         return tuple(sorted(set((self.types or {}).values())))
 
     @property
     def calib_source(self) -> dict[str, Any]:
-        """The source that reads these annotations, as a config block."""
+        """Config block of the source that reads the scores of this component, for `calib`."""
         if self.into == CATS:
             names = [CATS, *(f"{self.key}_{name}" for name in _CATEGORY_SCORES)]
             return {"@calib_sources": "spacy-calib.DocScores.v1", "score": names}
@@ -118,6 +122,7 @@ class AnswersPipe(Pipe):
         return {"@calib_sources": "spacy-calib.SpanScores.v1", **settings}
 
     def __call__(self, doc: Doc) -> Doc:
+        """Write the answer on a Doc; errors go to the error handler of spaCy."""
         try:
             if len(doc):
                 self._write(doc, self.answer(doc.text))
@@ -126,7 +131,7 @@ class AnswersPipe(Pipe):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """Return the cached or new answer on a text. RAISES C641 to C643, C647: unreadable. C644: `ask` fails. C646: cache."""
+        """Return the answer on a text, cached or new. RAISES C641 to C643, C647: unreadable. C644: `ask` fails. C646: cache."""
         digest = self._digest(text)
         answer = None if self.cache is None else self.cache.get(digest)
         if answer is None:
@@ -141,7 +146,7 @@ class AnswersPipe(Pipe):
         return answer
 
     def _digest(self, text: str) -> str:
-        """Return the digest of the text and of the config block `ask`; a pipe without a pipeline has a random key instead."""
+        """Return the cache key: a digest of the text and the config block `ask` (a random key if in no pipeline)."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._key
         return hashlib.sha256(
@@ -149,18 +154,18 @@ class AnswersPipe(Pipe):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields, or a mapping of categories; number of pairs not in the answer; outcome; why unreadable, or "")."""
-        outcome = answer.outcome
+        """Return (fields, or a mapping of categories; number of fields not found in the answer; outcome; why unreadable)."""
+        outcome, empty = answer.outcome, dict[str, float]() if self.into == CATS else list[Field]()
         try:
-            reading = self.read(answer) if answer.tokens or not outcome else {} if self.into == CATS else []
+            reading = self.read(answer) if answer.tokens or not outcome else empty
             return (*_as_fields(answer, reading), outcome, "")
         except CalibError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            return {} if self.into == CATS else [], 0, outcome or "unreadable", brief(error, 80)
+            return empty, 0, outcome or "unreadable", brief(error, 80)
 
     def _write(self, doc: Doc, answer: Answer) -> None:
-        """Write the spans or categories of an answer on the Doc, and count what could not be read."""
+        """Write the spans or categories of an answer on the Doc, and count incomplete answers and fields left out."""
         reading, n_missing, outcome, why = self._read(answer)
         self.outcomes[outcome] += 1
         if outcome and self.outcomes[outcome] == 1:
@@ -178,7 +183,7 @@ class AnswersPipe(Pipe):
         group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
-        """Write probabilities of categories on `Doc.cats`, with the scores of the answered category."""
+        """Write probabilities of categories on `Doc.cats`, and the scores of the answered category in `Doc.user_data`."""
         names = {name.casefold(): label for name, label in (self.types or {}).items()}
         doc.cats.update({names.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)
@@ -189,12 +194,12 @@ class AnswersPipe(Pipe):
 
 
 def _find_start(answer: Answer) -> int:
-    """Return the index of the first character that is neither white space nor Markdown nor a quotation mark."""
+    """Return the index of an answer's first character that is no white space, Markdown or quotation mark; 0 if none."""
     return next((i for i, character in enumerate(answer.text) if not character.isspace() and character not in "*_`#\"'"), 0)
 
 
 def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
-    """Return (fields, or a mapping of categories; number of pairs that are not in the answer)."""
+    """Locate (text, type) pairs in an answer. Return (fields, number of pairs not in it); fields or a mapping stay, with 0."""
     if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
         return reading, 0
     fields = answer.fields(reading)

@@ -1,4 +1,4 @@
-"""Read fields from answers in JSON, by paths to texts and to their types."""
+"""Read (text, type) pairs from the JSON in an answer, by a path to the texts and a path to their types."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from .messages import calib_error
 from .response import Answer
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[\]")
-# The pairs of a JSON object, in which a key may occur twice.
+# A JSON object is read as a tuple of (key, value) pairs, as a key may occur twice; a JSON list is a list.
 _Object = tuple
 
 
 class JsonFields:
-    """Read fields from the JSON in an answer, without the text around it.
+    """A callable that reads fields (text and type) from the JSON in an answer, and ignores the prose around the JSON.
 
     text, type (str): Paths such as people[].name: keys, with [] for each element of a list and * for any key. Without `type`
-    the type of a text is the key that * matches, or else the first key of the path. RAISES C648: something that is no path.
+    the type of a text is the key that the last * matches, or else the path's first key. RAISES C648: something that is no path.
     """
 
     def __init__(self, text: str, type: str = ""):
         self.text, self.type = _parse_path(text), _parse_path(type) if type else []
         differ = (i for i, steps in enumerate(zip(self.text, self.type, strict=False)) if steps[0] != steps[1])
+        # Number of first steps that both paths share: a text gets the type below the same node.
         self.n_shared = next(differ, min(len(self.text), len(self.type)))
 
     def __call__(self, answer: Answer) -> list[tuple[str, str]]:
-        """Return (text, type) of each field; "" for a missing type. RAISES ValueError: there is no complete JSON."""
-        parts = [part for part in answer.json if '"' in part or part == "[]" or part == "{}"]  # other brackets are of prose
+        """Return (text, type) of each field; "" for a missing type. RAISES ValueError: the answer has no complete JSON."""
+        parts = [part for part in answer.json if '"' in part or part == "[]" or part == "{}"]  # brackets of prose are no JSON
         if not parts:
             raise ValueError("there is no whole JSON in it")
         load = partial(json.loads, strict=False, object_pairs_hook=_Object, parse_int=str, parse_float=str)
@@ -44,7 +45,7 @@ class JsonFields:
 
 
 def _values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (key that * matches, or else the first key; value) for each value at a path."""
+    """Yield (key, value) for each value at a path below a node. The key is that of the last *, or else of the first step."""
     if not steps:
         yield key, node
     elif steps[0] == "[]" and isinstance(node, list):
@@ -57,7 +58,7 @@ def _values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[st
 
 
 def _parse_path(path: str) -> list[str]:
-    """Return the steps of a path, "[]" for each list. RAISES C648: it is no path."""
+    """Split a path into steps: keys, *, and "[]" for each list. RAISES C648: it is no path."""
     matches = list(_STEP.finditer(path)) if isinstance(path, str) else []
     if not matches or "".join(match[0] for match in matches) != path:
         raise calib_error("C648", given=repr(path))

@@ -1,4 +1,4 @@
-"""Find texts and their types in an answer: values and keys of JSON by its structure, other texts by distance."""
+"""Find where texts and their types occur in an answer: nearest in the tree of its JSON, or else in characters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import NamedTuple
 
+# Beginning of JSON, and parts of it: a string (group 2 is its closing quote), a bracket or sign, or another value.
 _OPEN = re.compile(r"[\[{]")
 _PART = re.compile(r'("(?:[^"\\\n]|\\.)*)("?)|[{}\[\],:]|[^\s"{}\[\],:]+')
 # Deeper containers count as the one at this depth.
@@ -19,8 +20,8 @@ _MARKUP = re.compile(r"(\*{1,3}|_{1,3}|`{1,3}|[\"'])(?=\S)(.*\S)\1|[\u201c\u00ab
 
 
 class TextMatch(NamedTuple):
-    """An occurrence of a text in an answer. value (str): The text without escapes. node (int): Its node in the tree of JSON; 0
-    outside. kind (int): VALUE or KEY of JSON, whole WORDS of another text, or PART of words."""
+    """An occurrence of a text, from character `start` to before `end` of an answer. value (str): The text without escapes. node
+    (int): Its node in the tree of JSON, 0 outside. kind (int): VALUE or KEY of JSON, whole WORDS of prose, or PART of one."""
 
     start: int
     end: int
@@ -33,7 +34,7 @@ VALUE, KEY, WORDS, PART = range(4)
 
 
 def strip_markup(text: str) -> tuple[int, str]:
-    """Return (number of characters removed at the start, value without Markdown and quotation marks around it)."""
+    """Remove Markdown and quotation marks around a text. Return (number of characters removed at its start, the rest)."""
     start = 0
     while match := _MARKUP.fullmatch(text):
         group = 2 if match[2] is not None else 3
@@ -42,21 +43,21 @@ def strip_markup(text: str) -> tuple[int, str]:
 
 
 def splits_word(text: str, start: int, end: int) -> bool:
-    """Return whether the characters from start to end begin or end inside a word, in a script with upper and lower case."""
+    """Return whether text[start:end] begins or ends inside a word or number, in a script with upper and lower case."""
 
-    def joins_letters(index: int) -> bool:
+    def is_inside_word(index: int) -> bool:
         pair = text[max(0, index - 1) : index + 1]
         return len(pair) == 2 and all(letter.isdigit() or letter.lower() != letter.upper() for letter in pair)
 
-    return joins_letters(start) or joins_letters(end)
+    return is_inside_word(start) or is_inside_word(end)
 
 
 class AnswerText:
-    """A text with JSON in it: complete, cut off, or among other words.
+    """The text of an answer, with the JSON found in it, which may be complete, cut off, or among other words.
 
     items (list[TextMatch]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each
-    complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node: an object, a list,
-    or the content of one key of an object.
+    complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node of the tree. Node 0
+    is the whole text; other nodes are objects, lists, or the content of one key of an object.
     """
 
     def __init__(self, text: str):
@@ -67,6 +68,7 @@ class AnswerText:
         self._scan()
 
     def _add_node(self, parent: int) -> int:
+        """Add a node below its parent and return its number; the parent's number if that is at the maximum depth."""
         if self.depths[parent] >= _MAX_DEPTH:
             return parent
         self.parents.append(parent)
@@ -74,22 +76,21 @@ class AnswerText:
         return len(self.parents) - 1
 
     def _scan(self) -> None:
-        """Find keys and values of the JSON in the text, and build the tree of its objects; broken JSON is read as far as it
-        goes."""
+        """Fill in `items`, `documents` and the tree from the JSON in the text; broken JSON is read as far as it goes."""
         position = start = 0
         stack: list[tuple[bool, int, int | None]] = []  # (an object, its node, the node of the key whose value is next)
         while match := (_PART if stack else _OPEN).search(self.text, position):
             position, part = match.end(), match[0]
             is_object, node, member = stack[-1] if stack else (False, 0, None)
             if part in "[{":
-                start = start if stack else match.start()
+                start = start if stack else match.start()  # of the outermost object or list
                 stack.append((part == "{", self._add_node(node if member is None else member), None))
             elif part in "]}":
                 stack.pop()
                 self.documents += [] if stack else [self.text[start:position]]
             elif part == ",":
                 stack[-1] = (is_object, node, None)
-            elif part != ":" and not (part[0] == '"' and not match[2]):
+            elif part != ":" and not (part[0] == '"' and not match[2]):  # a key or value; no string that is cut off
                 is_quoted = part[0] == '"'
                 value = _unescape(part) if is_quoted else part
                 is_key = is_object and member is None
@@ -108,7 +109,7 @@ class AnswerText:
         return items_by_value
 
     def find_all(self, text: str) -> list[TextMatch]:
-        """Return all occurrences of a text, in order: as a key or value of JSON, or else within other text."""
+        """Return all occurrences of a text, in order: as whole keys and values of JSON, or if there are none, anywhere."""
         if not text:
             return []
         if text in self._items_by_value:
@@ -123,11 +124,11 @@ class AnswerText:
         return matches
 
     def end_of(self, text: str, start: int) -> int:
-        """Return the end of a text, plain or with the escapes of JSON, that begins at a character."""
+        """Return the end of a text that begins at character `start`, where it is written plainly or with JSON's escapes."""
         return start + next((len(form) for form in _forms(text) if self.text.startswith(form, start)), len(text))
 
     def has_value(self, start: int, end: int) -> bool:
-        """Return whether a value of JSON begins between two characters."""
+        """Return whether a value of JSON begins at a character from `start` to before `end`."""
         index = bisect_left(self._value_starts, start)
         return index < len(self._value_starts) and self._value_starts[index] < end
 
@@ -136,9 +137,10 @@ class AnswerText:
         return [item.start for item in self.items if item.kind == VALUE]
 
     def _distance(self, text: TextMatch, label: TextMatch) -> tuple[int, int, int, int, bool]:
-        """Return (steps up the tree, steps down, separators, characters between, whether the type precedes the text)."""
+        """Return how far a text is from its type: (steps up and steps down the tree, separators and characters between the two,
+        whether the type comes first)."""
         node, label_node = text.node, label.node
-        while node != label_node:
+        while node != label_node:  # climb to the nearest common ancestor
             if self.depths[node] >= self.depths[label_node]:
                 node = self.parents[node]
             else:
@@ -150,12 +152,12 @@ class AnswerText:
         return up, down, separators, second.start - first.end, label.start < text.start
 
     def locate(self, text: str, label: str, n: int) -> list[tuple[TextMatch, TextMatch]]:
-        """Return (occurrence of the text, nearest occurrence of the label) of the n nearest pairs, in text order."""
+        """Pair each occurrence of a text with the nearest of its label; return the n best pairs (JSON first), in text order."""
         labels = self.find_all(label)
         starts = [match.start for match in labels]
         candidates = []
         for match in self.find_all(text) if labels else ():
-            neighbours = (bisect_left(starts, match.start) - 1, bisect_left(starts, match.end))
+            neighbours = (bisect_left(starts, match.start) - 1, bisect_left(starts, match.end))  # the label before, and after
             options = [
                 (self._distance(match, labels[index]), labels[index])
                 for index in neighbours
@@ -168,6 +170,7 @@ class AnswerText:
 
 
 def _unescape(literal: str) -> str:
+    """Return the content of a string literal of JSON; with unknown escapes, as it is between the quotes."""
     try:
         return str(json.loads(literal, strict=False))
     except ValueError:
@@ -175,5 +178,5 @@ def _unescape(literal: str) -> str:
 
 
 def _forms(text: str) -> list[str]:
-    """Return a text as it is written in prose and in JSON, longest first."""
+    """Return the forms in which a text may be written, in prose and with the escapes of JSON, longest first."""
     return sorted({text, *(json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}, key=len, reverse=True)

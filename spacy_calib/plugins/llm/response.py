@@ -1,4 +1,4 @@
-"""The answer of a language model with the log-probabilities of its tokens, and scores of parts of its text."""
+"""`Answer`: the tokens of a language model's answer with their log-probabilities, and the scores of parts of its text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .shapes import CUT, read_response
 MIN_LOGPROB = -100.0
 # Two log-probabilities that differ by less are equal.
 _TOLERANCE = 1e-6
-# Names of the scores of a field; the first is its probability.
+# Names of the scores of a field, as `Answer.scores` describes them; the first is its probability.
 SCORES = ("product", "least", "first", "margin")
 
 
 class Field(NamedTuple):
-    """A text and its type in an answer. start, end: Characters of the text. label_start: First character of the type."""
+    """A text and its type (label) in an answer. start, end: Offsets of the text. label_start: Offset of the type."""
 
     text: str
     label: str
@@ -85,7 +85,7 @@ class Answer:
             raise calib_error("C641", given=repr(response)) from None
 
     def plain(self) -> dict[str, Any]:
-        """Return plain data, which `from_response` reads."""
+        """Return the answer as plain data, from which `from_response` rebuilds it."""
         content = [
             {**_plain(token, number), "top_logprobs": [_plain(*pair) for pair in top]}
             for token, number, top in zip(self.tokens, self.logprobs, self.tops, strict=True)
@@ -96,42 +96,44 @@ class Answer:
 
     @cached_property
     def _characters(self) -> str:
+        """The tokens joined to a text, in which each byte that is not UTF-8 is one surrogate character."""
         return b"".join(self.tokens).decode("utf-8", "surrogateescape")
 
     @cached_property
     def text(self) -> str:
-        """The text; each byte that is not UTF-8 is one U+FFFD."""
+        """The text of the answer; each byte that is not UTF-8 is one U+FFFD."""
         return re.sub("[\udc80-\udcff]", "\ufffd", self._characters)
 
     @cached_property
     def _token_spans(self) -> list[tuple[int, int]]:
-        """(first character, the one after the last) of each token; tokens may share a character."""
+        """(first character, the one after the last) of each token; tokens that are parts of one character share it."""
         char_ends = list(accumulate(len(character.encode("utf-8", "surrogateescape")) for character in self._characters))
-        ends = list(accumulate(map(len, self.tokens)))
+        token_ends = list(accumulate(map(len, self.tokens)))  # both in bytes
         return [
             (
                 bisect_right(char_ends, end - len(token)),
                 bisect_right(char_ends, end - 1) + 1 if token else bisect_right(char_ends, end),
             )
-            for token, end in zip(self.tokens, ends, strict=True)
+            for token, end in zip(self.tokens, token_ends, strict=True)
         ]
 
     def _find_tokens(self, start: int, end: int) -> list[int]:
-        """Return the indices of the tokens with a character from start to before end."""
+        """Return the indices of the tokens that have a character from `start` to before `end`."""
         firsts, lasts = self._bounds
         candidates = range(bisect_right(lasts, start), bisect_left(firsts, end))
         return [index for index in candidates if start < self._token_spans[index][1]]
 
     @cached_property
     def _bounds(self) -> tuple[list[int], list[int]]:
-        """First character of each token, and the highest end so far, both ascending for binary search."""
+        """(first character of each token, highest end of any token up to it), both ascending for binary search."""
         return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
 
     def logprob(self, start: int, end: int) -> float:
-        """Return the log-probability of the characters from start to before end, given those before. RAISES C642: unknown."""
+        """Return the summed log-probability of the tokens that have a character in start:end. RAISES C642: one is unknown."""
         return sum(self._logprob_at(index) for index in self._find_tokens(start, end))
 
     def _logprob_at(self, index: int) -> float:
+        """Return the log-probability of a token. RAISES C642: it is unknown."""
         if math.isnan(self.logprobs[index]):
             raise calib_error("C642", given=brief(self.text))
         return self.logprobs[index]
@@ -144,7 +146,7 @@ class Answer:
         "first" minus the probability of the most likely other token, at least 0. RAISES C642: a token has no log-probability.
         """
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
-        front, back = sorted([(field.start, field.end), label_span])
+        front, back = sorted([(field.start, field.end), label_span])  # text and type, in the order of the answer
         spans = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
         logprobs = [self._logprob_at(index) for index in sorted({i for span in spans for i in self._find_tokens(*span)})]
         type_token = self._find_tokens(field.label_start, field.label_start + 1)[0]
@@ -154,10 +156,10 @@ class Answer:
         return dict(zip(SCORES, (math.exp(sum(logprobs)), math.exp(min(logprobs)), first, margin), strict=True))
 
     def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
-        """Return the probability of each name among these names, as the text from a character on, by the top tokens there.
+        """Return the probability that each name, of these names only, begins at a character, by the top tokens there.
 
-        A token that begins several names is divided by the tokens after it if the model wrote it, and else equally. {} if no
-        top token begins a name. index (int): Index of the character.
+        The probability of a token that begins several names is divided among them: by the tokens after it if the model wrote
+        it, else equally. {} if no top token begins a name. index (int): Index of the character.
         """
         tokens = self._find_tokens(index, index + 1)
         sums = self._sum_by_name({name: name.encode() for name in names}, tokens[0]) if tokens else {}
@@ -165,10 +167,10 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return the probability that a token begins the rest of each name. tails: Name -> its rest. index: Of the token."""
+        """Return name -> probability that its rest begins at a token. tails: Name -> its rest. index: Index of the token."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
-        if tops and not math.isnan(self.logprobs[index]):
+        if tops and not math.isnan(self.logprobs[index]):  # the answer's token may be none of the top ones
             tops.setdefault(self.tokens[index], self.logprobs[index])
         for token, number in tops.items():
             start = token.lstrip()
@@ -177,6 +179,7 @@ class Answer:
                 for name, tail in tails.items()
                 if start and tail and (tail.startswith(start) or start.startswith(tail))
             }
+            # If the token contains whole rests ("New York" and "New"), only the longest counts.
             longest = max((tail for tail in matches.values() if start.startswith(tail)), key=len, default=b"")
             matches = {name: tail for name, tail in matches.items() if not longest or tail == longest}
             shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))
@@ -192,6 +195,7 @@ class Answer:
 
     @cached_property
     def _layout(self) -> AnswerText:
+        """The text with its JSON parsed, in which texts and types are located."""
         return AnswerText(self.text)
 
     @property
@@ -200,7 +204,7 @@ class Answer:
         return self._layout.documents
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Locate pairs of a text and a type in the answer, for example from JSON; pairs that are not in it are left out.
+        """Locate pairs of a text and a type in the answer, for example from JSON; pairs not in it are left out.
 
         Texts and types are values or keys of JSON, or else parts of the text. Of several occurrences of a text the one nearest
         to the type is taken, in the same object or list or one above; a repeated pair gets another occurrence.
@@ -214,7 +218,7 @@ class Answer:
         ]
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return the fields of lines such as "text -> TYPE", without Markdown; of a cut answer without its last line."""
+        """Return a field for each line such as "text -> TYPE", without Markdown. A cut answer's last line is left out."""
         pattern = re.compile(
             rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
         )
@@ -231,10 +235,9 @@ class Answer:
         """Find fields in the text that the model was asked about.
 
         Longer fields come first, each on characters of no other field, or else where no field of its label begins; case is
-        ignored if necessary. text (str): That text. types (Mapping | None): Name in the prompt, in any case -> label; None
-        keeps all.
-        RETURNS (tuple): (spans with "start", "end", "label" and scores, for `spans_from`; numbers of "invented" fields, of
-        another type, and "absent" ones, not in the text).
+        ignored if necessary. text (str): The text asked about. types (Mapping | None): Name in the prompt, in any case ->
+        label; None keeps all. RETURNS (tuple): (spans as dicts of "start", "end", "label" and scores, for `spans_from`; counts
+        of fields left out as "invented", of a type that is not in `types`, or as "absent", not in the text).
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
         is_taken, starts = bytearray(len(text)), set[tuple[int, str]]()
@@ -249,7 +252,7 @@ class Answer:
                 counts["invented"] += 1
                 continue
             words = " ".join(field.text.split())
-            for overlaps in (False, True):
+            for overlaps in (False, True):  # first where the characters are free
                 candidates = occurrences.setdefault((words, label, overlaps), _find_words(text, words))
                 free = ((a, b) for a, b in candidates if (a, label) not in starts and (overlaps or not any(is_taken[a:b])))
                 span = span or next(free, None)
@@ -264,22 +267,22 @@ class Answer:
 
 
 def _find_words(text: str, words: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each occurrence of some words in a text, first those in the same case."""
+    """Yield (start, end) of each occurrence of some whole words in a text, first those in the same case."""
     pattern = r"\s+".join(map(re.escape, words.split()))
     for flags in (0, re.I) if words else ():
         yield from (match.span() for match in re.finditer(pattern, text, flags) if not splits_word(text, *match.span()))
 
 
 def _normalize(label: str) -> str:
-    """Return a type in lower case, without the Markdown and punctuation around it."""
+    """Return a type's name in lower case, without the Markdown and punctuation around it."""
     return strip_markup(label.strip(" .,;:!"))[1].strip(" .,;:!").casefold()
 
 
 def _restore_prefix(
     emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with the prefix, such as white space, that llama.cpp adds only to the emitted token."""
-    matches = [
+    """Return the top tokens with the prefix, such as white space, that llama.cpp puts before the emitted token only."""
+    matches = [  # the emitted token among the top tokens, without its prefix
         top
         for top, logprob in tops
         if top and abs(logprob - number) < _TOLERANCE and (emitted_token.endswith(top) or top.strip() == emitted_token.strip())
@@ -291,11 +294,12 @@ def _restore_prefix(
 
 
 def _plain(token: bytes, number: float) -> dict[str, Any]:
+    """Return a token and its log-probability (None if it is NaN) as plain data."""
     return {"bytes": list(token), "logprob": None if math.isnan(number) else number}
 
 
 def _check_logprob(number: Any) -> float:
-    """Return a log-probability, at least MIN_LOGPROB; NaN for None. RAISES C643: it is none."""
+    """Return a log-probability, clipped to [MIN_LOGPROB, 0]; NaN for None. RAISES C643: it is no number of at most 0."""
     if number is None:
         return math.nan
     try:

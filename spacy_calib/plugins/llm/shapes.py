@@ -43,7 +43,7 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """The tokens of an answer. items: (token, log-probability, top tokens) of each. outcome: "" if complete, else CUT etc."""
+    """A generated answer. items: (token, log-probability, top tokens) for each token. outcome: "" if complete, else CUT etc."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
@@ -73,7 +73,7 @@ def read_response(response: Any, choice: int = 0) -> Generation:
 
 
 def get(thing: Any, *names: str) -> Any:
-    """Return the first of some fields of a mapping or an object that is not None; None if all are."""
+    """Return the first value that is not None among these keys of a mapping (or attributes of an object); None if all are."""
     values = (thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None) for name in names)
     return next((value for value in values if value is not None), None)
 
@@ -83,14 +83,14 @@ def _is_list(value: Any) -> bool:
 
 
 def _get_choice(response: Any, choice: int) -> Any:
-    """Return one choice of a response; the chunks of a stream are joined."""
+    """Return the part of a response that has the text and log-probabilities of one choice; join the chunks of a stream."""
     if isinstance(response, Sequence) and response and not isinstance(response, str) and not _is_token(response[0]):
-        choices = [get(chunk, "choices") for chunk in response]
+        choices = [get(chunk, "choices") for chunk in response]  # None in a list of responses, as of vLLM
         parts = [part for chunk in choices for part in (chunk or ())[choice:][:1]]
         return (
             _get_choice(response[choice], 0) if None in choices else _join_parts([get(part, "delta") for part in parts], parts)
         )
-    if _is_list(get(response, "output")):  # OpenAI's responses
+    if _is_list(get(response, "output")):  # the Responses API of OpenAI
         parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
         return _join_parts(parts, [*parts, get(response, "incomplete_details")])
     block_reason = get(get(response, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
@@ -105,7 +105,7 @@ def _get_choice(response: Any, choice: int) -> Any:
 
 
 def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
-    """Return the parts of an answer as one choice. objects: What may have logprobs or a finish reason."""
+    """Join the parts of an answer to one choice. parts: With its text. objects: With its log-probabilities or finish reason."""
     lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") or () for item in objects]
     items = [item for items in lists if _is_list(items) for item in items]
     text, refusal = ("".join(get(part, *names) or "" for part in parts) for names in (("content", "text"), ("refusal",)))
@@ -114,7 +114,7 @@ def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
 
 
 def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
-    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities in any."""
+    """Yield a choice and the objects nested in it, `depth` levels deep; any of them may contain the log-probabilities."""
     yield choice
     for name in _NESTED if depth else ():
         if get(choice, name) is not None:
@@ -122,7 +122,7 @@ def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
 
 
 def _get_text(body: Any) -> str | None:
-    """Return the text of the answer according to the server; None if there is none."""
+    """Return the text that a choice has in addition to the tokens, without thoughts; None if it has none."""
     text: Any = get(body, "message", "text", "content", "response", "generated_text")
     text = (
         text
@@ -136,6 +136,7 @@ def _get_text(body: Any) -> str | None:
 
 
 def _is_token(item: Any) -> bool:
+    """Return whether an item of a list describes a token: SGLang's (log-probability, number, text), or an object."""
     is_triple = isinstance(item, (list, tuple)) and len(item) == 3 and isinstance(item[0], float)
     return is_triple or get(item, *_LOGPROB, "prob", "probs", "bytes", "token") is not None
 
@@ -159,16 +160,16 @@ def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _get_tops(tops: Any) -> list[Top]:
-    """Return the top tokens, highest first, from a mapping, a list, or an object with candidates."""
+    """Return the top tokens at one step, most likely first, from a mapping, a list, or an object with candidates."""
     if isinstance(tops, Mapping) and "candidates" not in tops:
         return [(_get_bytes(token), number) for token, number in tops.items()]
     candidates = get(tops, "candidates") if not _is_list(tops) else tops
     pairs = [(_get_bytes(top), _get_logprob(top)) for top in (tops or () if candidates is None else candidates)]
-    return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], float) else math.inf))
+    return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], (int, float)) else math.inf))
 
 
 def _get_logprob(item: Any) -> Any:
-    """Return the log-probability of a token, or None. RAISES C643: a probability that is none."""
+    """Return the log-probability that an item has for its token, or None. RAISES C643: a probability outside of [0, 1]."""
     if isinstance(item, (list, tuple)):
         return item[0]
     number, probability = get(item, *_LOGPROB), get(item, "prob")
@@ -180,7 +181,7 @@ def _get_logprob(item: Any) -> Any:
 
 
 def _get_bytes(token: Any) -> bytes:
-    """Return the bytes of a token: of a text, bytes, or an object with either. RAISES C641: none. C647: a number."""
+    """Return a token as bytes, from a text, bytes, or an object with either. RAISES C641: it is none. C647: a number."""
     if isinstance(token, (list, tuple)) and token[2] is None:
         raise calib_error("C647", given=repr(token))
     value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
@@ -193,7 +194,7 @@ def _get_bytes(token: Any) -> bytes:
 
 
 def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
-    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The server's answer."""
+    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): By `_get_text`."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
@@ -204,7 +205,7 @@ def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
     ends = accumulate(len(token) for token, *_ in items)
     if (start, end) != (0, len(whole)):
         items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
-    last = len(items)
+    last = len(items)  # end of the visible tokens; white space after it stays, up to the first special token
     while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):
         last -= 1
     return items[: next((i for i in range(last, len(items)) if _STOP.fullmatch(items[i][0])), len(items))]

@@ -1,1 +1,1 @@
-"""Pretrained calibrations: calibrated scores for stock pipelines, without gold. Each is described by a card."""
+"""Pretrained calibrations: calibrated scores for stock pipelines, without gold of your own. A card describes each."""

@@ -39,15 +39,13 @@ def pretrained(
 
     model (str | Path | Language): Package name or folder, which is loaded with a recognizer that keeps its probabilities; or a
         loaded pipeline, which is changed in place: its recognizer runs twice, so texts take about twice as long.
-    components (Sequence[str] | str | None): Components to calibrate, such as "ner"; None takes all enabled ones that there are
-    cards for.
+    components (Sequence[str] | str | None): Components to calibrate, such as "ner"; None takes all enabled ones with a card.
     card (str | Path | None): Name (`python -m spacy calib pretrained --list`) or JSON file of the card to use; "universal", for
         entities of any language, needs no card; None finds the card.
     precision (float | None): Accept entities from the lowest score with this mean precision on the left-out sources, and at
         most .1 less on the worst; None takes the card's cut-off (.80 on each source).
     by (str | None): "pos" scores parts of speech alone, in a pipe "calib_pos", if there is a card for it.
-    RETURNS (Language): The pipeline, in which a component that a card calibrates already stays as it is. If one is refused,
-    none is added.
+    RETURNS (Language): The pipeline; what a card calibrates already stays as it is. If one card is refused, none is added.
     RAISES C001: a `precision` that is not between 0 and 1, or another `by`. C050: the pipeline cannot be loaded. C069, C084: a
         component, or what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component.
         C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C034: a component before it
@@ -86,6 +84,7 @@ def pretrained(
 
 
 def _load(model: str) -> Language:
+    """Load a pipeline, with recognizers of ours in place of spaCy's: they keep their probabilities, so they run once."""
     nlp = load_pipeline(model)
     factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in ("ner", "beam_ner")}
@@ -112,7 +111,7 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff
 
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
-    """Return the calib pipes of the match's component, by name; those for parts of speech if the card is, else the others."""
+    """Return name -> calib pipe of the match's component; pipes for parts of speech if the card is for these, else others."""
     pipes = {
         name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.source.component == match.component
     }
@@ -120,7 +119,7 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add the pipe of a card after its component, in place of an unfitted one, and return warnings; not a refused one."""
+    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. If it is refused, remove it."""
     card, name = match.card, match.component
     for reader in _find_readers(nlp, match):
         nlp.remove_pipe(reader)
@@ -147,10 +146,10 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
 def learned_state(
     match: Match, weights: str, cutoff: Mapping[str, float] | None = None, unlike: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the saved state of a pipe that takes over a card's (published) calibration.
+    """Return the saved state of a calib pipe that takes over the calibration of a card.
 
     match (Match): The card and the component it fits. weights (str): Fingerprint of the component. cutoff (Mapping | None):
-    From `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence differs from the card's and is ignored.
+    Result of `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence differs from the card's and is ignored.
     """
     card, state, data = match.card, match.card.state(), match.card.data
     low, high = card.expected_bias

@@ -50,7 +50,7 @@ CARD = record(
 
 @dataclass(frozen=True)
 class Card:
-    """A pretrained calibration. folder (Path): Of card and parameters. data (Mapping): Content of the card, by CARD."""
+    """A pretrained calibration. folder (Path): Folder of card and parameters. data (Mapping): Content, in the form CARD."""
 
     folder: Path
     data: Mapping[str, Any]
@@ -86,7 +86,7 @@ class Card:
 
     @property
     def expected_bias_words(self) -> str:
-        """Sentences on the expected bias, and on what counts as right."""
+        """Sentences that state the expected bias, and what counts as right."""
         sentence = (
             f"{self._bias_range(self.expected_bias)}, from {len(self.data['biases'])} sources, each left out of a fit once)."
         )
@@ -98,6 +98,7 @@ class Card:
 
     @staticmethod
     def _bias_range(expected_bias: tuple[float, float]) -> str:
+        """Return the beginning of a sentence with the expected bias, after which its sources are named."""
         low, high = map(_in_words, expected_bias)
         return f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval"
 
@@ -105,8 +106,7 @@ class Card:
         """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.
 
         RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": precision over the card's sources;
-            "kept": mean recall.
-        RAISES C839: no cut-off reaches the precision.
+            "kept": mean recall. RAISES C839: no cut-off reaches the precision.
         """
         cutoffs = self.data["cutoffs"]
         if cutoffs is None:
@@ -123,7 +123,7 @@ class Card:
         return {"precision": precision, **lowest}
 
     def state(self) -> dict[str, Any]:
-        """Return the learned state of the pipe, without what depends on the pipeline. RAISES C831: the file is damaged."""
+        """Return the learned state of a calib pipe, without what depends on its pipeline. RAISES C831: the file is damaged."""
         file = self.folder / str(self.data["parameters"])
         try:
             return dict(unpack(_inflate(_read_bytes(file)), FORMAT))
@@ -132,6 +132,7 @@ class Card:
 
 
 def _in_words(bias: float) -> str:
+    """Return a bias as a text, such as "0.020 too high"."""
     return f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}"
 
 
@@ -178,10 +179,7 @@ def _inflate(data: bytes) -> bytes:
 
 
 def all_cards() -> Iterator[Card]:
-    """Yield the cards of all installed packages, ours first.
-
-    RAISES C831: a card cannot be read. C832: a package registers something that is no folder of cards.
-    """
+    """Yield the cards of all packages, ours first. RAISES C831: unreadable card. C832: a package gives no folder of cards."""
     yield from map(read_card, sorted(card_folder().glob("*.json")))
     for point in {point.value: point for point in entry_points(group=ENTRY_POINTS)}.values():
         try:
@@ -208,8 +206,7 @@ def find_card(name: str | Path) -> Card:
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     """Return for each of CUTOFFS the "mean" and "worst" precision over the sources, and the mean recall "kept".
 
-    sources (Sequence): For each source the number of "right" entities, and "above" each cut-off of "accepted" and of "right"
-    ones.
+    sources (Sequence): For each source the number of "right" entities, and "above": "accepted", "right" at each cut-off.
     """
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)
@@ -219,6 +216,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: In hundredths."""
+    """Return the lowest cut-off's result with at least this mean and worst precision, or None. step: 5 tries .05, .10 etc."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

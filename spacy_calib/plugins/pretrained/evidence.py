@@ -1,4 +1,4 @@
-"""Evidence that an entity is right, in addition to its score: tagger, parser, and the words in and around it."""
+"""Evidence that an entity is right, in addition to its score, from tagger, parser, and the words in and around it."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ class Wording:
 class EntityEvidence(Part):
     """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
 
-    tagger (str): Component whose P(proper noun) is read. lists (dict[str, str] | None): Name of a list of names -> checksum of
-    its entries.
+    tagger (str): Component whose P(proper noun) is read. lists (dict[str, str] | None): Name of a list of names -> checksum.
     wording (list[str]): Fields of Wording that differ from its defaults.
     """
 
@@ -99,15 +98,15 @@ class EntityEvidence(Part):
         return {"tagger": self.tagger, "lists": self.lists, **wording}
 
     def functions_in(self, nlp: Language) -> tuple[DocFunction, ...]:
-        """Return the features that are read from the Docs of this pipeline."""
+        """Return the feature functions that read Docs of this pipeline: one, that computes all evidence."""
         return (DocFunction(self.registered, partial(self.read, nlp)),)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Pass the columns of all tokens on to the step of entities."""
+        """Attach the evidence of all tokens to the predictions, for EntityMap; their scores stay as they are."""
         return predictions.replace_unchecked(view=predictions.words)
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
-        """Return the evidence of each token, (n_tokens, len(COLUMNS))."""
+        """Return the evidence of each token of some Docs, (n_tokens, len(COLUMNS))."""
         proper, is_tagged = self._read_proper_nouns(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
         lists = load_lists(tuple(self.lists.items()))
@@ -137,23 +136,23 @@ class EntityEvidence(Part):
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
         """Return the evidence of each token of a Doc, (n_tokens, len(COLUMNS)). proper: P(proper noun), (n_tokens,)."""
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
-        columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
-        hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
+        tags, dependencies, lower_words = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3).T
+        hashes = {field: [strings.as_int(word) for word in words] for field, words in vars(wording).items()}
         is_tagged = is_tagged and doc.has_annotation("TAG")
         is_parsed = is_parsed and doc.has_annotation("DEP")
         word_columns = self.read_words([token.text for token in doc], lists)
         return np.column_stack(
             [
                 np.full(n, is_tagged), np.full(n, is_parsed), proper,
-                np.isin(columns[:, 0], hashes[1]), np.isin(columns[:, 0], hashes[2]), _depths(doc),
-                np.isin(columns[:, 1], hashes[3]), np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]),
-                word_columns,
+                np.isin(tags, hashes["noun"]), np.isin(tags, hashes["preposition"]), _depths(doc),
+                np.isin(dependencies, hashes["argument"]), np.isin(lower_words, hashes["article"]),
+                np.isin(lower_words, hashes["possessive"]), word_columns,
             ]
         )  # fmt: skip
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
-        """Return the columns that depend only on a Doc's words, from "letters" on."""
-        if len(self._word_rows) > _MAX_WORDS:
+        """Return the COLUMNS from "letters" on, (n_tokens, ...), which depend only on the words of a Doc."""
+        if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
         rows = self._word_rows
         for word in words:
@@ -163,7 +162,7 @@ class EntityEvidence(Part):
         n, n_columns = len(words), len(_WORD_COLUMNS)
         width = n_columns + (0 if lists is None else len(names.COLUMNS) + 1)
         table = np.array([rows[word] for word in words]).reshape(n, width)
-        n_lettered, n_upper, n_capital = table[:, 7:n_columns].sum(axis=0)
+        n_lettered, n_upper, n_capital = table[:, 7:n_columns].sum(axis=0)  # the last three of _WORD_COLUMNS
         is_lower = n_capital == 0
         in_capitals = not is_lower and n_upper >= _CAPITALS_SHARE * n_lettered
         list_columns = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, table[:, n_columns:])
@@ -171,7 +170,7 @@ class EntityEvidence(Part):
 
 
 def _read_word(word: str, address: Sequence[str]) -> list[float]:
-    """Return the values of _WORD_COLUMNS. address (Sequence[str]): Parts of web addresses."""
+    """Return the values of _WORD_COLUMNS of a word. address (Sequence[str]): Parts of web addresses."""
     is_upper, lower = word.isupper(), word.lower()
     return [
         float(value) for value in (
@@ -191,20 +190,20 @@ def _depths(doc: Doc) -> Floats:
     heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative offsets, unsigned in spaCy
     targets = np.arange(len(doc))
     flags = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
-    is_last = flags & (heads != 0) & ~np.isin(targets, (targets + heads)[heads != 0])
+    is_deepest = flags & (heads != 0) & ~np.isin(targets, (targets + heads)[heads != 0])
     depths = np.zeros(len(doc))
-    while (moves := heads[targets] != 0).any() and depths.max(initial=0.0) < len(doc):
+    while (moves := heads[targets] != 0).any() and depths.max(initial=0.0) < len(doc):  # each round climbs one arc
         depths += moves
         targets = targets + heads[targets]
-    return np.where(is_last, len(doc) - 1.0, depths)
+    return np.where(is_deepest, len(doc) - 1.0, depths)
 
 
 def _find_unknown(fields: Mapping[str, Any]) -> str:
-    """Return the first map of a state that needs something unknown, or evidence that nobody computes; "" if there is none."""
+    """Return what is unknown in a saved EntityMap, as a text: the name of a map or of evidence; "" if nothing is."""
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
-    indices, numbers = np.zeros(0, dtype=np.intp), np.zeros(0)
+    indices, numbers = np.zeros(0, dtype=np.intp), np.zeros(0)  # evidence of no entities: it only looks up names
     spans = Spans(indices, indices, indices, numbers, numbers, indices > 0)
     hashes, columns = indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
     words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, indices, indices > 0, columns)
@@ -231,30 +230,30 @@ class EntityMap(Part):
     maps_: Mapping[str, Mapping[str, float]]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Replace the scores of entities, each by the first map whose needs (tags, parse, lists) the Doc meets."""
+        """Replace each entity's score by that of the first map in NEEDS whose needs (tags, parse, lists) its Doc meets."""
         indices = predictions.kept_indices
         if predictions.spans is None or not len(indices):
             return predictions
         spans = predictions.spans.take(indices)
         evidence = SpanEvidence(spans, predictions.raw[indices], predictions.view, self.labels_)
-        scores, open_spans = predictions.scores.copy(), np.ones(len(indices), dtype=bool)
+        scores, is_unscored = predictions.scores.copy(), np.ones(len(indices), dtype=bool)
         for needs in (name for name in NEEDS if name in self.maps_):
-            is_scored = open_spans & evidence.has(NEEDS[needs])
+            is_scored = is_unscored & evidence.has(NEEDS[needs])
             if is_scored.any():
                 scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
-            open_spans &= ~is_scored
+            is_unscored &= ~is_scored
         return predictions.replace_unchecked(scores=scores)
 
 
 class SpanEvidence:
-    """Evidence of n entities, by name.
+    """The evidence on n entities; `column` computes each piece by its name.
 
     spans (Spans): The entities, by tokens of the view. raw (Floats): Raw scores, (n,). view (Words): All tokens, with the
     columns of EntityEvidence. labels (Sequence[str]): Name of each label number.
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
-        """Prepare the features of spans by name; each is computed when a map asks for it."""
+        """Prepare a function for each name of evidence, which is called when a map asks for it."""
         self.spans, self.raw, self.labels = spans, raw, labels
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
         # Tokens of each entity but the joiners inside it: in "Zeta-Jones" and "Johnson & Johnson" two.
@@ -292,16 +291,16 @@ class SpanEvidence:
         }
 
     def has(self, needs: Sequence[str]) -> Any:
-        """Return whether the Doc of each entity has the evidence of these columns of NEEDS, (n,)."""
+        """Return for each entity, (n,), whether its Doc has all of `needs`, a value of NEEDS such as ("tagged", "listed")."""
         flags = [self._columns[name][self.spans.starts] > 0 for name in needs]
         return np.all([np.ones(len(self.spans), dtype=bool), *flags], axis=0)
 
     def margins(self, table: Mapping[str, float]) -> Floats:
-        """Return the log-odds of each entity, (n,): the sum of coefficient times evidence."""
+        """Return the log-odds of each entity, (n,): the sum of coefficients times evidence. table: Evidence -> coefficient."""
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """Return the values of one piece of evidence, (n,). name: "path", "proper*PERSON" (type), "lower: log-odds" (form)."""
+        """Return one evidence, (n,). name: "path"; "proper*PERSON", 0 for other types; "lower: path", 0 for other texts."""
         form, _, inner = name.rpartition(": ")
         if form:
             return self._columns[form][self.spans.starts] * self.column(inner)
@@ -315,7 +314,7 @@ class SpanEvidence:
 
     @cached_property
     def _flags(self) -> dict[str, Any]:
-        """Evidence from lists of names, for the words of entities without leading article and possessive."""
+        """Name -> evidence from the lists of names, (n,), on entities without their leading article and possessive."""
         columns = {name: self._columns[name][self._tokens] for name in ("article", "possessive", *names.COLUMNS)}
         ends = self._lasts + 1 - ((columns["possessive"][self._lasts] > 0) & (self._lengths > 1))
         starts = self._firsts + ((columns["article"][self._firsts] > 0) & (ends - self._firsts > 1))
@@ -323,7 +322,7 @@ class SpanEvidence:
         return name_flags(types, columns, starts, ends, self._firsts, self._lasts)
 
     def _value_at(self, name: str, tokens: Ints) -> Floats:
-        """Return a column at one token per entity, (n,); 0 if that is in another Doc."""
+        """Return a column at one token per entity, (n,); 0 for a token in another Doc than the entity. tokens: Indices."""
         n = len(self._docs) - 1
         tokens = np.where((tokens < 0) | (tokens >= n), n, tokens)
         is_same_doc = self._docs[tokens] == self._docs[self.spans.starts]
@@ -341,7 +340,7 @@ class SpanEvidence:
 
 
 def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the evidence of each map that needs no lists: key of NEEDS -> names. types: Entity labels."""
+    """Return the evidence that each map without lists uses: key of NEEDS -> names of evidence. types: Entity labels."""
     by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
     shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
     simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]

@@ -15,7 +15,7 @@ from ...context.tokens import TokenContext
 
 @dataclass(frozen=True, eq=False)
 class RestoredRawScores:
-    """The step that restores the raw scores of some labels. shrinkage: Step before it, or None. columns: Their columns."""
+    """A step that restores the raw scores of some labels. shrinkage: Step to apply first, or None. columns: Of those labels."""
 
     shrinkage: Shrinkage | None
     columns: Sequence[int]
@@ -28,7 +28,7 @@ class RestoredRawScores:
 
 
 class GatedContext(Part):
-    """A token context for all labels but some. inner (TokenContext): Fitted. raw: Columns of labels that stay raw."""
+    """A token context that leaves some labels alone. inner (TokenContext): The fitted context. raw: Columns of those labels."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

@@ -31,7 +31,7 @@ _MIN_CORRELATION = 0.75
 
 @dataclass(frozen=True)
 class Match:
-    """A card for a component. component: Its name in the pipeline. changed_components: With other weights than the card's."""
+    """A card and the component it fits. changed_components: Names of those whose weights are not the ones the card names."""
 
     card: Card
     component: str
@@ -43,11 +43,10 @@ def find_matches(
 ) -> tuple[list[Match], dict[str, str]]:
     """Find a card for each component of a pipeline, by language and labels; names of components do not matter.
 
-    components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that there are cards
-    for.
+    components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
     speech, "" only others.
-    RETURNS (tuple): (matches; name -> reason of each component that has labels of a card and gets none).
+    RETURNS (tuple): (matches; name -> reason, for each component that has labels of a card but gets no card).
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
         component or other labels.
     """
@@ -106,6 +105,7 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
     """
 
     def match(card: Card) -> Match:
+        # Name in the card -> name in this pipeline.
         names = {name: component if name == card.component else name for name in card.data["fingerprints"]}
         present = {name: actual for name, actual in names.items() if actual in (component, *nlp.pipe_names)}
         weights = {name: fingerprint(nlp, nlp.get_pipe(actual)) for name, actual in present.items()}
@@ -120,7 +120,7 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
 
 def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
-    """Return the error of a component that a requested card does not fit (C835), or without a card (C834). why: Or ""."""
+    """Return the error that the requested card does not fit a component (C835), or that no card does (C834). why: Or ""."""
     why = f" ({why})" if why else ""
     if card is not None:
         target = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
@@ -130,7 +130,7 @@ def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | 
 
 
 def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> list[Doc]:
-    """Run some sentences through the components up to the one that a pipe reads. RAISES C086: one of these is not trained."""
+    """Run some sentences through all components up to the one that a calib pipe reads. RAISES C086: one is not trained."""
     order = nlp.pipe_names
     end = order.index(pipe.source.component) + 1
     with component_faults(nlp, order[:end]):
@@ -138,9 +138,9 @@ def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> l
 
 
 def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
-    """Return the raw log-odds of each token's top label, or of each entity, that a component predicts, (n_predictions,).
+    """Return the raw log-odds of a component's predictions, (n_predictions,): each token's top label, or else each entity.
 
-    pipe (Calibrator): Fitted or not: only its source is read. docs (Sequence[Doc]): After the component (`run_upstream`).
+    pipe (Calibrator): Its source is read; it need not be fitted. docs (Sequence[Doc]): With the component's output.
     """
     source, component = pipe.source, pipe.lookup.component_to_fit()
     scores = source.read(component, docs)
@@ -152,13 +152,13 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:
-    """Return the evidence in some Docs, as a card stores it: component -> column -> an integer of at most 9 for each token."""
+    """Return the evidence in some Docs, as cards store it: component -> column -> an integer from 0 to 9 for each token."""
     columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.clip(0, 9).round().astype(int).tolist(), strict=True))
     return {component: {name: columns[name] for name in names} for component, names in EVIDENCE_OF.items()}
 
 
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
-    """Return the components with a column of evidence in the card's sentences that does not correlate with the card's."""
+    """Return the components of which evidence in `docs`, the card's sentences, does not correlate with the card's evidence."""
     card_columns = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
     evidence = read_evidence(nlp, docs) if card_columns else {}
 

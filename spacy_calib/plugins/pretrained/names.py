@@ -1,4 +1,4 @@
-"""Lists of names: find their words and phrases in a text, as evidence for or against entities."""
+"""Lists of names of places, organizations and persons: find them in a text, as evidence for or against entities."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def checksum(text: str) -> str:
 
 
 def read_list(file: Path) -> str:
-    """Return the entries of a list, one per line."""
+    """Return the entries of a compressed list as one text, an entry per line."""
     return zlib.decompress(file.read_bytes()).decode("utf8")
 
 
 def current_lists() -> dict[str, str]:
-    """Return name -> checksum of the newest list of each kind."""
+    """Return name (such as "places.2") -> checksum of the newest list of each kind."""
     files = sorted(list_folder().glob("*.txt.z"), key=lambda file: int(file.name.split(".")[1]))
     newest = {file.name.split(".")[0]: file for file in files}
     return {newest[kind].name.removesuffix(".txt.z"): checksum(read_list(newest[kind])) for kind in KINDS}
@@ -84,7 +84,7 @@ def words_of(text: str) -> str:
 
 
 class NameLists:
-    """Lists of names in the form of `words_of`. entries (Mapping): Kind -> its words or phrases; kinds may be missing."""
+    """Lists of names to look up words and phrases in. entries (Mapping): Kind -> its words or phrases, by `words_of`."""
 
     def __init__(self, entries: Mapping[str, Collection[str]]):
         """Index the beginnings of phrases, so that a text is searched only where a phrase may begin."""
@@ -94,18 +94,15 @@ class NameLists:
             self._beginnings.update(phrase[: space.start()] for space in re.finditer(" ", phrase))
 
     def describe(self, word: str) -> list[float]:
-        """Return for a word: 1, whether it is in each kind of list (KINDS), and whether a longer listed phrase begins with it.
-
-        A word without letters counts as an ordinary word.
-        """
+        """Return for a word: 1, a flag for each of KINDS that lists it, and whether a longer listed phrase begins with it."""
         key = words_of(word)
         values = {kind: float(key in self.entries[kind]) for kind in KINDS}
-        if not any(map(str.isalpha, key)):
+        if not any(map(str.isalpha, key)):  # numbers and signs count as ordinary words
             values["ordinary_words"] = 1.0
         return [1.0, *values.values(), key in self._beginnings]
 
     def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
-        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). word_rows: `describe` of each, stacked."""
+        """Return the COLUMNS of one Doc, (n_tokens, n_columns). words: Its tokens. word_rows: `describe` of each, stacked."""
         columns = word_rows[:, :-1].copy()
         for start in np.flatnonzero(word_rows[:-1, -1]).tolist():
             phrase, n_words = words_of(words[start]), 1
@@ -119,7 +116,7 @@ class NameLists:
 
 @cache
 def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
-    """Load lists. checksums: (name, checksum) of each. RETURNS: None for no lists, or, with CW87, if one is not as it was."""
+    """Load lists, given (name, checksum) of each. RETURNS: None for no lists, or, with warning CW87, if a checksum differs."""
     entries: dict[str, set[str]] = {}
     for name, list_checksum in checksums:
         try:
@@ -138,19 +135,19 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
 def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any, firsts: Any, lasts: Any) -> dict[str, Any]:
     """Return the evidence of the lists for n entities: a flag for each of SUPPORTS and CONTRADICTIONS, (n,).
 
-    labels: Type of each entity. columns (Mapping): COLUMNS of the tokens of all entities. starts, ends: Tokens of each
-    entity among these, without article and possessive. firsts, lasts: The first and the last one with these: "The Guardian" and
-    "McDonald's" may be listed as well.
+    labels: Type of each entity. columns (Mapping): COLUMNS of the tokens of all entities. starts, ends: First token of each
+    entity among these, and the one after the last, without article and possessive. firsts, lasts: First and last token with
+    article and possessive, as "The Guardian" and "McDonald's" may be listed as well.
     """
     is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths = ends - starts
     is_long = lengths > 1
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
-    in_gazetteer, in_large, in_organizations = (
+    in_gazetteer, in_large, in_organizations = (  # bit n - 1 at a token: a listed phrase of n tokens begins there
         np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
         for kind in PHRASES
     )
-    has_first, has_last = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
+    has_first, has_surname = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
     sums = {kind: np.append(0.0, np.cumsum(columns[kind])) for kind in ("first_names", "ordinary_words")}
     n_first, n_ordinary = (sums[kind][ends] - sums[kind][starts] for kind in ("first_names", "ordinary_words"))
     last_ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, n_ordinary == lengths
@@ -160,14 +157,14 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     return {
         "place": is_location & in_gazetteer, "large place": is_location & in_large,
         "first name, several words": is_person & has_first & is_long, "first name alone": is_person & has_first & is_single,
-        "surname, several words": is_person & has_last & is_long, "surname alone": is_person & has_last & is_single,
+        "surname, several words": is_person & has_surname & is_long, "surname alone": is_person & has_surname & is_single,
         "organization": is_organization & in_organizations, "organization word": is_organization & has_word,
         "person, but a place": is_person & in_gazetteer & ~has_first,
         "organization, but a place": is_organization & in_gazetteer,
         "person, but an organization": is_person & is_business & ~has_first,
         "place, but an organization": is_location & is_business,
-        "no person, but a person's name": ~is_person & has_first & has_last & is_long & ~in_gazetteer & ~is_business,
-        "person, but an ordinary word": is_person & last_ordinary & ~has_last & (n_first == 0),
+        "no person, but a person's name": ~is_person & has_first & has_surname & is_long & ~in_gazetteer & ~is_business,
+        "person, but an ordinary word": is_person & last_ordinary & ~has_surname & (n_first == 0),
         "organization, but ordinary words": is_organization & all_ordinary & ~in_organizations,
         "place, but ordinary words": is_location & all_ordinary & ~in_gazetteer,
     }  # fmt: skip

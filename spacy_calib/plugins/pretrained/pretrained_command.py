@@ -1,7 +1,4 @@
-"""Calibrated scores for stock pipelines, without gold.
-
-The command `spacy calib pretrained`.
-"""
+"""Calibrated scores for stock pipelines, without gold."""
 
 from __future__ import annotations
 
@@ -86,7 +83,7 @@ def pretrained(
 
 
 def summarize_card(card: Card) -> dict[str, Any]:
-    """Return the row of a card for `--list`; log losses are means over the left-out sources."""
+    """Return a card's row in the table of `--list`; log losses are means over the left-out sources."""
     rows = card.data["left_out"]
     losses = {kind: sum(row[kind]["log_loss"] for row in rows) / max(1, len(rows)) for kind in ("raw", "calibrated")}
     about = {name: card.data[name] for name in ("component", "language", "pipeline", "licence")}

@@ -46,7 +46,7 @@ MIN_ENTITIES, MIN_LOG_ODDS = 5, 1.5
 
 @dataclass(frozen=True)
 class UniversalCard(Card):
-    """A card made for one recognizer. pipe_state (PipeState): Learned state of its pipe."""
+    """The card "universal", made for one recognizer. pipe_state (PipeState): State of the calib pipe that it adds."""
 
     pipe_state: PipeState
 
@@ -58,7 +58,7 @@ class UniversalCard(Card):
         return f"{self._bias_range(self.expected_bias)}, from {len(BIASES)} corpora in English and Spanish)."
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
-        """Check the entities in the example sentences. docs: After the recognizer. RAISES C843: too few or too doubtful."""
+        """Check the entities in the example sentences (docs, with predicted entities). RAISES C843: too few or too doubtful."""
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))
@@ -88,7 +88,7 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
 
 
 def _find_obstacle(recognizer: Any) -> str:
-    """Return why the card is not for a component; "" if it is."""
+    """Return why the card does not suit a component; "" if it does."""
     source = NerSource()
     if not source.supports(recognizer):
         return "is not in the pipeline" if recognizer is None else "is no recognizer of spaCy (ner)"
@@ -108,7 +108,7 @@ def read_examples(language: str) -> list[str]:
 
 
 def _make_state(component: str, recognizer: Any) -> PipeState:
-    """Return a state with identity maps for tokens, LINE for entities, and no score for labels of other types."""
+    """Return a calib pipe's state: identity maps for tokens, LINE for entities, and no score for labels of other types."""
     labels = NerSource(component).span_labels(recognizer)
     table = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), table)

@@ -1,1 +1,1 @@
-"""Rows -> pages and pictures."""
+"""The report page of an evaluation, its pictures, and the local page of `calib view`."""

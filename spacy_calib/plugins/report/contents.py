@@ -1,4 +1,4 @@
-"""The contents of one view of the report page, as plain data."""
+"""The contents of one view (tokens or entities of a pipe) on the report page, as plain data."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def view_contents(
 
 
 def _bounds(interval: Any) -> tuple[float | None, float | None]:
+    """Return (low, high) of an interval; None for both without one."""
     return (None, None) if interval is None else (interval.low, interval.high)
 
 
@@ -95,7 +96,7 @@ def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
 
 
 def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return rows for SMCE, mean GMCE, ECE and each metric.
+    """Return the table of figures: a row each for SMCE, mean GMCE, ECE and all metrics.
 
     RETURNS (list[dict]): The keys of each row; a value is None if unknown:
         name, title: Of the statistic.
@@ -117,7 +118,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row of `figures`. row: Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
+    """Return one row of `figures`. row: Its values. raw, calibrated: Intervals; without `calibrated` the one in `row`."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -126,7 +127,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of the metrics; mean losses come first and have intervals."""
+    """Return the rows of `figures` for the metrics; metrics that are mean losses come first and have intervals."""
     scores_of_pairs = {"raw": view.pairs.scores, "calibrated": view.calibrated}
     pair_losses = losses(view.metrics)
     columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in pair_losses.values() for kind in _KINDS]
@@ -134,13 +135,13 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
     metrics = select_listed(view.metrics)
     figures = []
     for name in [*pair_losses, *(name for name in metrics if name not in pair_losses)]:
-        raw, calibrated, *intervals = intervals if name in pair_losses else (None, None)
+        raw, calibrated, *intervals = intervals if name in pair_losses else (None, None)  # takes the next two
         figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
     return figures
 
 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the error of each tag group with intervals, as Table 1 of Kranzlein et al. (2021).
+    """Return the table of tag groups, with errors and intervals, as Table 1 of Kranzlein et al. (2021).
 
     rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each row with "names" of the tags, "least"
     and "most" frequency, "share" of all gold labels, "units" (tokens with a pair), interval of the raw error, and relative
@@ -157,7 +158,7 @@ def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
-    """Return names and counts of the tags in a group."""
+    """Return "names" of a group's tags, "least" and "most" frequency, and their "share" of all gold labels."""
     tags = view.groups.tags_in(group)
     counts = view.groups.counts
     total = int(counts.sum())

@@ -1,4 +1,4 @@
-"""Render the contents of a report as one HTML file without external resources, with escaped texts."""
+"""Render the contents of a report as one HTML page, without external resources and with all texts escaped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from .page_pictures import MAX_DRAWN, page_pictures
 
 
 def file_text(name: str) -> str:
-    """Return the text of a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def render_template(name: str, filters: Mapping[str, Callable[..., str]] | None = None, **values: Any) -> str:
-    """Fill in a template of this folder; values are escaped. filters (Mapping): Name -> function, for the template."""
+    """Fill in a Jinja template in this folder; values are escaped. filters (Mapping): Name in the template -> function."""
     from jinja2 import Environment
 
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -31,7 +30,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 
 
 def render_report(contents: Mapping[str, Any]) -> str:
-    """Return the page as HTML.
+    """Return the report page as HTML.
 
     contents (Mapping): "title", "model", "data", "made" (term -> description of the run), "skipped" (list[str]: sentences on
     what is not evaluated), "views" (by `view_contents`, each with "component" and "name").
@@ -78,17 +77,17 @@ def make_visible(data: Any) -> Any:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a figure, or a dash."""
+    """Format a number with so many decimals; None as a dash."""
     return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 def count(value: int | None) -> str:
-    """Format a whole number with thousands marked, or a dash."""
+    """Format a whole number with commas between thousands; None as a dash."""
     return "–" if value is None else f"{value:,}"
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """Format a share in percent, or a dash."""
+    """Format a share (0 to 1) in percent; None as a dash."""
     return "–" if value is None else f"{100 * value:.{digits}f}\u00a0%"
 
 
@@ -100,12 +99,12 @@ def format_score(value: float) -> str:
 
 
 def change(share: float) -> str:
-    """Format a relative change in percent, with its sign."""
+    """Format a relative change (-0.5 for half) in percent, with its sign."""
     return f"{100 * share:+.0f}\u00a0%".replace("-", "−")
 
 
 def tie(text: str) -> str:
-    """Keep a number and its percent sign on one line."""
+    """Put a no-break space between each number and its percent sign."""
     return text.replace(" %", "\u00a0%")
 
 

@@ -1,4 +1,4 @@
-"""The contents of a page as a function of an evaluation, its file, and its verdicts on the screen."""
+"""Make the contents of the report page from an evaluation, write the page, and print its verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
-    """Write the page; return its contents. RAISES C005, C030: too few pairs. C055: a file cannot be written."""
+    """Write the report page to files; return its contents. RAISES C005, C030: too few pairs. C055: a file is not written."""
     from ...cli.shared.writing import write_text
     from .page import render_report
 
@@ -31,7 +31,7 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the contents of the page, as `render_report` takes them. RAISES C005: there are too few pairs."""
+    """Return the contents of the report page, which `render_report` takes. RAISES C005: there are too few pairs."""
     views, notes = [], list(evaluation.notes)
     for table in evaluation.shown:
         pipe_views, pipe_notes = pipe_contents(table)
@@ -67,7 +67,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def pipe_facts(table: PipeTable) -> dict[str, Any]:
-    """Return facts about the pipe for the page, without names of folders."""
+    """Return facts about a pipe for the page, without folder names."""
     return {
         "pipe": table.name,
         "attr": table.attr,
@@ -101,7 +101,7 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
 
 
 def fit_in_words(table: PipeTable) -> str:
-    """Describe the fit of a pipe in one line."""
+    """Describe in one line what a pipe calibrates, and how it was fitted."""
     info = table.info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
@@ -115,7 +115,7 @@ def fit_in_words(table: PipeTable) -> str:
 
 
 def show_verdicts(contents: Mapping[str, Any]) -> None:
-    """Print the verdict on each pipe, as the page begins."""
+    """Print the verdict on each view of the page's contents, and what was skipped."""
     for view in contents["views"]:
         msg.divider(f"{view['name']}: {view['verdict']['heading']}")
         msg.text(view["verdict"]["sentence"])

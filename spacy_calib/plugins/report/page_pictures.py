@@ -1,4 +1,4 @@
-"""The pictures of a page: matplotlib's SVG, in the colours of the page's style sheet, light and dark."""
+"""The pictures of the report page: matplotlib's SVG, in the light or dark colours of the page's style sheet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALTERNATIVES = {
 def page_pictures(view: Mapping[str, Any], prefix: str) -> dict[str, list[Any]]:
     """Return the pictures of a view as SVG elements.
 
-    view (Mapping): From `contents.view_contents`. prefix (str): Begins every id, which is used once on a page. RETURNS (dict):
+    view (Mapping): From `contents.view_contents`. prefix (str): Begins every id, so that ids on a page differ. RETURNS (dict):
     "reliability", "top", "groups", "errors", "coverage", "slices" -> SVG of each picture, as markup; empty without matplotlib.
     """
     try:
@@ -51,23 +51,20 @@ def page_pictures(view: Mapping[str, Any], prefix: str) -> dict[str, list[Any]]:
     }
     return {
         name: [
-            svg_element(draw_picture(name, rows, on_page=True), f"{prefix}-{name}-{i}-", _ALTERNATIVES[name].format(of=of))
-            for i, (of, rows) in enumerate(parts)
+            svg_element(draw_picture(name, rows, on_page=True), f"{prefix}-{name}-{i}-", _ALTERNATIVES[name].format(of=subject))
+            for i, (subject, rows) in enumerate(parts)
         ]
         for name, parts in drawings.items()
     }
 
 
 def shorten(errors: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of errors that a picture shows: all, the first MAX_DRAWN groups, and the mean."""
+    """Return the rows of errors that a picture shows: that of all pairs, the first MAX_DRAWN groups, and the mean."""
     return [*errors[: 1 + MAX_DRAWN], errors[-1]] if len(errors) > MAX_DRAWN + 2 else list(errors)
 
 
 def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
-    """Return a figure as an SVG element for an HTML page, as markup.
-
-    prefix (str): Begins every id. alternative (str): Text for those who do not see it.
-    """
+    """Return a figure as SVG markup for an HTML page. prefix (str): Begins every id. alternative (str): What it shows."""
     from markupsafe import Markup
 
     root = ET.fromstring(picture_bytes(figure, ".svg", text=True))
@@ -90,7 +87,7 @@ def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
 
 
 def _for_page(name: str, value: str, prefix: str) -> str:
-    """Return the value of an attribute: ids with their prefix, colours as variables, the page's font."""
+    """Adapt an SVG attribute's value to the page: ids get the prefix, colours become CSS variables, fonts are left out."""
     if name == "id":
         return prefix + value
     if name == "href":
@@ -103,5 +100,6 @@ def _for_page(name: str, value: str, prefix: str) -> str:
 
 
 def _variable(color: re.Match[str]) -> str:
+    """Return the CSS variable for a colour in a picture; for greys by their lightness."""
     lightness = int(color[0][1:3], 16)
     return f"var(--{_COLORS.get(color[0]) or next(name for limit, name in _GREYS if lightness < limit)})"

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 # Maximum number of tokens on either side.
 WINDOW = 18
-# Maximum number of characters of a document.
+# Maximum number of characters that are shown of a document.
 _MAX_CHARACTERS = 400
 
 
 class Passage(NamedTuple):
-    """A part of a text with its context in the sentence."""
+    """A part of a text, with the words before and after it in the sentence."""
 
     before: str
     text: str
@@ -25,7 +25,7 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return the tokens from `start` to before `end` with at most WINDOW of the sentence on either side and ellipses."""
+    """Return tokens start:end of a corpus, with at most WINDOW tokens of the sentence on either side; "…" marks a cut."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
@@ -38,19 +38,20 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
 
 
 def _join_words(corpus: ScoredCorpus, first: int, last: int) -> str:
+    """Return the text of tokens first:last of a corpus."""
     words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 
 
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
-    """Return the gold labels of the tokens from `start` to before `end`, repeats once, unknown ones as question marks."""
+    """Return the gold labels of tokens start:end as a text; a run of equal labels counts once, an unknown label is "?"."""
     numbers = corpus.gold[start:end].tolist()
     changes = [number for i, number in enumerate(numbers) if not i or number != numbers[i - 1]]
     return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
+    """Return a pair as a dict: "before", "text", "after", "carried" (the predicted label), "gold", "raw", "calibrated"."""
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":
         label_name = view.labels[int(view.pairs.tags[pair])]

@@ -19,8 +19,7 @@ def write_pictures(
 ) -> dict[str, Any]:
     """Write the pictures of the first pipe, and return their numbers.
 
-    RAISES C005, C030, C098: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
-    pictures.
+    RAISES C005, C030, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
     targets = picture_files(paths, kind, tags)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))
@@ -53,7 +52,7 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:
-    """Return the entities of a pipe, if it scores these and they are no arcs, else its tokens or documents."""
+    """Return the table of a pipe's entities if it scores any, else of its tokens or documents; for a parser of its tokens."""
     units = list(table.units.values())
     return units[-1 if table.annotation.kind.of_arcs else 0]
 
@@ -67,7 +66,7 @@ def picture_title(evaluation: Evaluation) -> str:
 
 
 def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
-    """Draw all pictures, then write them. numbers: Of `picture_numbers`. targets: (name, file). RAISES C055: no file."""
+    """Draw all pictures, then write them. numbers: By `picture_numbers`. targets: (name, file). RAISES C055: cannot write."""
     from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
     from .plots import draw_picture

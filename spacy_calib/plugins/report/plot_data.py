@@ -1,4 +1,4 @@
-"""The numbers of reliability curves and histograms, overall, by group and by tag."""
+"""The numbers of the pictures: reliability curves and histograms (overall, by group, by tag) and coverage curves."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ class Curve:
     """A reliability curve over adaptive bins; without scores it has no bins and no error.
 
     error (float | None): Calibration error. pairs, scores, right (list): Number of pairs, mean score and share of hits of each
-    bin.
-    low, high (list[float]): 95 % interval of that share. histogram (list[int]): Number of scores in each of HISTOGRAM_BINS bins
-    of equal width.
+    bin. low, high (list[float]): 95 % interval of that share. histogram (list[int]): Number of scores in each of HISTOGRAM_BINS
+    bins of equal width.
     """
 
     error: float | None
@@ -48,7 +47,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """A reliability diagram, raw against calibrated. title, note (str): Texts above it. pairs (int): Number of pairs."""
+    """The numbers of a reliability diagram with both curves. title, note (str): Texts above it. pairs (int): Their number."""
 
     title: str
     note: str
@@ -58,7 +57,7 @@ class Panel:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Panel:
-        """Build a panel from plain data, by `dataclasses.asdict`."""
+        """Build a panel from the plain data that `dataclasses.asdict` makes of it."""
         return cls(**{**state, "raw": Curve(**state["raw"]), "calibrated": Curve(**state["calibrated"])})
 
 
@@ -92,7 +91,7 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Return the reliability curve of n scores and hits. norm: Of the error, "l2" or "l1". RAISES C001, C002: wrong values."""
+    """Return the reliability curve of n scores and hits. norm: "l2" or "l1", of the error. RAISES C001, C002: wrong values."""
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
     error = error_of_table(table, norm) if len(table) else None
@@ -110,7 +109,7 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
     wide as the picture.
     """
     small = table.counts < REMNANT * table.counts.sum() / n_bins
-    target = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))
+    target = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))  # the bin that each bin joins, -1: none below
     large = np.flatnonzero(~small)
     if not small.any() or not len(large):
         return table
@@ -124,8 +123,7 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Return (low, high) of the 95 % interval of each share of hits, shape as `shares` (Wilson 1927, score interval).
 
-    The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width in a bin without a
-    miss.
+    The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width without a miss.
     """
     z_squared = 1.96**2
     centre = shares + z_squared / (2 * counts)
@@ -138,13 +136,13 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 def reliability_panel(
     raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10, norm: str = "l2"
 ) -> Panel:
-    """Return the numbers of one diagram of n scores, raw and calibrated. norm: "l2" or "l1". RAISES C001, C002: bad values."""
+    """Return the numbers of a diagram of n pairs, raw and calibrated. norm: "l2" or "l1". RAISES C001, C002: bad values."""
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
-    """Return the numbers of a diagram of some pairs. index (Ints): Their indices."""
+    """Return the numbers of a diagram of the pairs at some indices."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
@@ -181,7 +179,7 @@ def group_panels(
 
 
 def group_note(groups: Groups, index: int, labels: Sequence[str], noun: str = "tag") -> str:
-    """Return the number, the first names and the frequencies of a group's tags, as a text."""
+    """Return the text above a group's diagram: number, first two names, and frequencies of its tags."""
     tags = groups.tags_in(index)
     if not len(tags):
         return f"no {noun}s"
@@ -199,7 +197,7 @@ def cut_text(text: str, width: int = 28) -> str:
 
 
 def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Sequence[str], n_bins: int = 10) -> list[Panel]:
-    """Return a panel for each of some tags, all of which are labels."""
+    """Return a panel for each tag. labels (Sequence[str]): Tag of each column, which contain all of `tags`."""
     panels = []
     for tag in tags:
         index = np.flatnonzero(pairs.tags == list(labels).index(tag))
@@ -209,6 +207,6 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
 
 
 def error_marks(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows (`metrics.table.ErrorRow`) with an error, each with its "name" in a picture."""
+    """Return the rows (`metrics.table.ErrorRow` as dicts) that have an error, with a "name" for the picture added."""
     names = {"all": "all (SMCE)", "mean": "mean (GMCE)"}
     return [{"name": names.get(row["group"], f"group {row['group']}"), **row} for row in rows if row["raw"] is not None]

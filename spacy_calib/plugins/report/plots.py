@@ -40,9 +40,8 @@ def reliability_diagram(
     """Plot the share of hits against the mean score of each adaptive bin, with 95 % intervals.
 
     scores, hits (ArrayLike): Score of each pair, in [0, 1], and whether it is right, both (n,).
-    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
-    n_bins (int): Number of bins. label (str): For the legend. color (str): Of line and markers.
-    look: Further arguments of matplotlib's `errorbar`.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. n_bins (int): Number of bins. label (str): For
+    the legend. color (str): Of line and markers. look: Further arguments of matplotlib's `errorbar`.
     RETURNS (matplotlib.axes.Axes): The axes, with the `figure`.
     RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
 
@@ -57,7 +56,7 @@ def reliability_diagram(
 
 
 def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
-    """Draw a curve with its intervals; one without bins draws nothing."""
+    """Draw a reliability curve with its intervals; a curve without bins is left out. look: Arguments of `errorbar`."""
     if curve.error is None:
         return
     scores, right, low, high = (np.array(values) for values in (curve.scores, curve.right, curve.low, curve.high))
@@ -101,7 +100,7 @@ _PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0
 def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, on_page: bool = False) -> Any:
     """Draw a picture of `calib evaluate`.
 
-    name (str), rows (Sequence[dict]): Of `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title
+    name (str), rows (Sequence[dict]): As in `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title
     (str): Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
@@ -122,14 +121,14 @@ def _errors_height(rows: Sequence[dict[str, Any]]) -> float:
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Plot panels side by side, raw against calibrated. measure (str): Name of the error in the legend."""
+    """Draw reliability diagrams side by side in a new figure. measure (str): Name of the error in the legends."""
     n_columns = min(len(panels), columns or len(panels))
-    down = -(-len(panels) // n_columns)
+    n_rows = -(-len(panels) // n_columns)
     width = 3.3 if len(panels) > 1 else 4.4
     height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
-    figure = figure_class()(figsize=(width * n_columns + 0.3, height * down + 0.3), layout="constrained")
-    rows, heights = (2 * down, [5, 1] * down) if histograms else (down, None)
-    grid = figure.add_gridspec(rows, n_columns, height_ratios=heights)
+    figure = figure_class()(figsize=(width * n_columns + 0.3, height * n_rows + 0.3), layout="constrained")
+    grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)
+    grid = figure.add_gridspec(grid_rows, n_columns, height_ratios=heights)
     first = None
     for index, panel in enumerate(panels):
         row, column = divmod(index, n_columns)
@@ -151,7 +150,7 @@ def draw_panels(
 
 
 def make_titler(user_axes: Any) -> Callable[[Any, str], None]:
-    """Return a function (axes, title) that sets the title of the user's axes, or of the whole figure if they are None."""
+    """Return a function (axes, title) that writes a title: above the axes if the user gave them, else above the figure."""
 
     def set_title(ax: Any, title: str) -> None:
         if title:
@@ -167,7 +166,7 @@ def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
-    """Draw one reliability diagram."""
+    """Draw one reliability diagram: diagonal, both curves, title and legend."""
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
     for name, look in LOOKS.items():
         draw_curve(ax, getattr(panel, name), name, look)
@@ -218,7 +217,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
 
 
 def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
-    """Draw one row of the errors: an arrow from raw to calibrated, the interval and the noise floor."""
+    """Draw one row of `plot_errors`: an arrow from raw to calibrated, the interval, and the noise floor."""
     raw, new = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
         ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)

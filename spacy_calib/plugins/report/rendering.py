@@ -1,4 +1,4 @@
-"""`spacy_calib.render`: show Docs with their scores by displaCy's manual mode."""
+"""`spacy_calib.render`: show Docs with their scores as HTML, by displaCy's manual mode."""
 
 from __future__ import annotations
 
@@ -50,10 +50,8 @@ def render(
 
     docs (Doc | Span | Iterable): Docs or Spans to show. Only the scores on them are read; no pipeline is needed.
     style (str): "tokens", or "ents" for entities (or the spans of a span categorizer).
-    attr (str | None): Prefix of the calib pipe's attributes; None takes "calib", or "calib_ent" for "ents" or if no Doc has
-    others.
-    page, minify, jupyter: As for `displacy.render`.
-    RETURNS (str | None): The HTML; None in a notebook, where it is displayed.
+    attr (str | None): Prefix of the calib pipe's attributes; None takes "calib", or "calib_ent" if only that has scores.
+    page, minify, jupyter: As for `displacy.render`. RETURNS (str | None): The HTML; None in a notebook, where it is displayed.
     RAISES C001: an unknown style, other objects than Docs and Spans. C095: a Doc has no scores. C096: style "ents", but no
     spans have scores.
 
@@ -91,7 +89,7 @@ def _as_docs_or_spans(docs: Any) -> list[Doc | Span]:
 
 
 def _find_pipe_attr(parts: list[Doc | Span], style: str) -> str:
-    """Return the `attr` of the pipe to show: "calib", or "calib_ent" if only that pipe has scores (of spans, for "ents")."""
+    """Return the prefix of the pipe to show: "calib", or "calib_ent" if only that pipe has scores (of spans, for "ents")."""
     views = [doc_view(part.doc, DEFAULT_ATTR) for part in parts]
     has_default = [view for view in views if view is not None and (style == "tokens" or view.ents)]
     has_entities = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
@@ -131,7 +129,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_spans(doc: Doc, attr: str) -> list[Mark]:
-    """Return each entity or labelled span with its raw and calibrated score, as a Mark. RAISES C095, C096: none of spans."""
+    """Return a mark for each entity or labelled span. RAISES C095: no scores. C096: the scores are not of spans."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -143,7 +141,7 @@ def read_spans(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_units(doc: Doc, attr: str, units: Callable[[Doc], Iterable[Span]], unit_word: str) -> list[Mark]:
-    """Return a mark for each unit with a score. units (Callable): (doc) -> its units. unit_word (str): Their label."""
+    """Return a mark for each unit with a score. units (Callable): (doc) -> its units. unit_word (str): Label of the marks."""
     return [
         Mark(unit.start, unit.end, unit_word, values.raw, values.calibrated)
         for unit in units(doc)
@@ -152,9 +150,9 @@ def read_units(doc: Doc, attr: str, units: Callable[[Doc], Iterable[Span]], unit
 
 
 def to_displacy(part: Doc | Span, marks: Iterable[Mark], kind: str = "calibrated") -> dict[str, Any]:
-    """Return a text as displaCy's manual mode takes it, for the styles "ent" and "span".
+    """Return a text with its marks as displaCy's manual mode takes it, for the styles "ent" and "span".
 
-    marks (Iterable[Mark]): Of its Doc; those that are not inside a Span are left out. kind (str): "calibrated" or "raw": the
+    marks (Iterable[Mark]): Marks of the Doc; those outside of `part` are left out. kind (str): "calibrated" or "raw": the
     scores in the labels. RETURNS (dict): "text", "ents", "tokens", "spans", "title", "settings", and "colors": label in
     capitals -> its colour. displaCy escapes the text; labels and title are escaped here.
     """
@@ -181,20 +179,21 @@ def to_displacy(part: Doc | Span, marks: Iterable[Mark], kind: str = "calibrated
 
 
 def displacy_style(texts: Sequence[Mapping[str, Any]]) -> str:
-    """Return "span" if marks of a text overlap, which the style "ent" cannot show, else "ent"."""
+    """Return displaCy's style "span" if marks of a text overlap, which its style "ent" cannot show, else "ent"."""
     bounds = [sorted((span["start"], span["end"]) for span in text["ents"]) for text in texts]
     return "span" if any(end > start for pairs in bounds for (_, end), (start, _) in pairwise(pairs)) else "ent"
 
 
 def displacy_options(texts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the options of displaCy for such texts: the colours of their labels."""
+    """Return displaCy's options for texts of `to_displacy`: the colours of their labels."""
     return {"colors": {label: color for text in texts for label, color in text["colors"].items()}}
 
 
 def _escape(text: str) -> str:
+    """Escape a text for HTML, with control characters made visible."""
     return escape(visible(text))
 
 
 def _without_controls(text: str) -> str:
-    """Replace each control character by one replacement character, so that offsets stay."""
+    """Replace each control character by one U+FFFD, so that character offsets stay valid."""
     return "".join(char if char.isprintable() or visible(char, keep="\n\t\r") == char else "\ufffd" for char in text)

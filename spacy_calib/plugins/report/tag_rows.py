@@ -1,4 +1,4 @@
-"""Tables of the tags: a row for each, and the worst calibrated tags with examples."""
+"""Tables of tags for the report: a row for each tag, and the worst calibrated tags with examples."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def _gold_predicted_precision(corpus: ScoredCorpus, view: JudgedView) -> tuple[I
 
 
 def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
-    """Return means and calibration errors of these pairs; errors are None for few pairs."""
+    """Return means and calibration errors of the pairs at these indices (None: no pairs); errors are None for few pairs."""
     if index is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
-    raw, new, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
+    raw, calibrated, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
     is_large = len(index) >= view.min_tag_pairs
     return {
         "pairs": len(index),
         "mean_raw": float(raw.mean()),
-        "mean_calibrated": float(new.mean()),
+        "mean_calibrated": float(calibrated.mean()),
         "right": float(hits.mean()),
         "raw": calibration_error(raw, hits, view.n_bins) if is_large else None,
-        "calibrated": calibration_error(new, hits, view.n_bins) if is_large else None,
+        "calibrated": calibration_error(calibrated, hits, view.n_bins) if is_large else None,
     }
 
 
@@ -94,13 +94,13 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
 
 
 def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
-    """Return the row of a tag: its error with noise floor, and whether its scores are too high, too low or both."""
-    new, hits = view.calibrated[index], view.pairs.hits[index]
-    error = calibration_error(new, hits, view.n_bins)
-    floor = noise_floor(new, view.n_bins, seed=view.seed)
+    """Return a tag's row in `worst_tags`: error, noise floor, and whether its scores are too high, too low or both."""
+    calibrated, hits = view.calibrated[index], view.pairs.hits[index]
+    error = calibration_error(calibrated, hits, view.n_bins)
+    floor = noise_floor(calibrated, view.n_bins, seed=view.seed)
     assert error is not None
     assert floor is not None
-    gap = float(new.mean() - hits.mean())
+    gap = float(calibrated.mean() - hits.mean())
     leaning = "both" if abs(gap) < ONE_SIDED * error else "sure" if gap > 0 else "modest"
     return {
         "tag": view.labels[tag],
@@ -108,14 +108,14 @@ def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
         "pairs": len(index),
         "error": error,
         "floor95": floor.q95,
-        "mean": float(new.mean()),
+        "mean": float(calibrated.mean()),
         "right": float(hits.mean()),
         "leaning": leaning,
     }
 
 
 def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
-    """Return examples of a tag: wrong ones with high scores, or, if it is underconfident, right ones with low scores."""
+    """Return examples of a tag: wrong pairs with high scores, or, if it is underconfident, right pairs with low scores."""
     candidates = index[view.pairs.hits[index] == (leaning == "modest")]
     sign = 1.0 if leaning == "modest" else -1.0
     order = candidates[np.argsort(sign * view.calibrated[candidates], kind="stable")]

@@ -1,4 +1,4 @@
-"""The verdict on a pipe: how well it is calibrated, in plain sentences."""
+"""The verdict of the report page on a pipe: how well it is calibrated, in plain sentences."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return whether an error is more than noise: (by the noise floor, by the interval, or the floor without one)."""
+    """Return whether an error is more than noise: (by the noise floor, by its interval; by the floor if `low` is None)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 
@@ -163,9 +163,9 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
     """Return the first words of the verdict for a status."""
     if status in ("seen", "unclear"):
         return "There is too little data for a verdict" if status == "unclear" else "No verdict: the fit used this data"
-    evidence = "" if percent_right is None else f"{units} that this {noun} scores 90 % are right {percent_right} % of the time"
+    at_90 = "" if percent_right is None else f"{units} that this {noun} scores 90 % are right {percent_right} % of the time"
     if status in ("calibrated", "close", "uneven", "close-uneven"):
-        opening = evidence or f"this {noun} is {'nearly ' if status.startswith('close') else ''}calibrated"
+        opening = at_90 or f"this {noun} is {'nearly ' if status.startswith('close') else ''}calibrated"
         opening += ", though not for each label by itself" if status.endswith("uneven") else ""
     else:
         leanings = {
@@ -173,14 +173,14 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
             "modest": "underconfident",
             "off": "overconfident in places and underconfident in others",
         }
-        opening = f"this {noun} is {leanings[status]}" + (f": {evidence}" if evidence else "")
+        opening = f"this {noun} is {leanings[status]}" + (f": {at_90}" if at_90 else "")
     return opening[0].upper() + opening[1:]
 
 
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
     """Return the clause with the error that follows the opening; "" if the opening has a figure already."""
     error, floor95 = evidence.error, evidence.floor95
-    votes = exceeds_noise(error, floor95, evidence.low)
+    votes = exceeds_noise(error, floor95, evidence.low)  # of noise floor and interval
     if status == "unclear":
         count = len(np.unique(view.documents))
         note = "; that is more, but of so few scores" if votes[0] and evidence.has_few else ""
@@ -202,7 +202,7 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
 
 
 def _raw_sentence(view: JudgedView, overall: dict[str, Any], error: float) -> str:
-    """Compare with the raw scores: how many that scored 90 % were right, and the error before and after."""
+    """Return a sentence on the raw scores: how many scored 90 % were right, and the error before and after calibration."""
     percent_right = right_at(view.pairs.scores, view.pairs.hits)
     clause = "" if percent_right is None else f"{percent_right} % of those scored 90 % were right, and "
     better = "" if error <= overall["raw"] else " Calibration made it worse on this data."
@@ -212,7 +212,7 @@ def _raw_sentence(view: JudgedView, overall: dict[str, Any], error: float) -> st
 
 
 def _group_sentences(rows: list[dict[str, Any]]) -> list[str]:
-    """Return a sentence on the groups, if several have pairs."""
+    """Return [a sentence on how many groups are miscalibrated]; [] if fewer than two have pairs."""
     rows_with_pairs = [row for row in rows if row["calibrated"] is not None]
     off_groups = [row for row in rows_with_pairs if all(exceeds_noise(row["calibrated"], row["floor95"], row["true_low"]))]
     if len(rows_with_pairs) < 2:

@@ -1,7 +1,4 @@
-"""Show a pipeline's probabilities for any text in the browser.
-
-The command `spacy calib view`.
-"""
+"""Show a pipeline's probabilities for any text in the browser."""
 
 from __future__ import annotations
 
@@ -48,7 +45,8 @@ def view(
     summary = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
         deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
-        sys.stdout.flush()
+        with contextlib.suppress(OSError):  # a full disk does not end the server
+            sys.stdout.flush()
         server.serve_forever()
     if not silent:
         msg.text("Ended; no text was kept.")

@@ -49,7 +49,7 @@ _HEADERS = {
 _STATUS = {"C730": "403 Forbidden", "C731": "404 Not Found", "C732": "413 Content Too Large"}
 _HERE = "127.0.0.1"
 KINDS = ("calibrated", "raw")
-# Fields of the form, and the faults of a text, which the page shows; other faults are of requests that are not the page's.
+# Fields of the form, and errors that are shown on the page; all others are of requests that the page does not send.
 _FIELDS, _TEXT_FAULTS = ("text", "view"), ("C732", "C733", "C734", "C735")
 
 
@@ -63,13 +63,13 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of some calib pipes, entities first; None: fitted ones. RAISES C027: none. C021, C069: no scores."""
+    """Return the views of calib pipes (None: all fitted ones), entities first. RAISES C027: none. C021, C069: no scores."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
 
 def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextView]:
-    """Yield what a reader can choose to see of one pipe: spans, words, whole units."""
+    """Yield the views of one pipe: its spans, its words (or the text), and sentences or links as wholes."""
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
@@ -87,7 +87,7 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
 
 
 class Viewer:
-    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes: To show; None for all fitted ones."""
+    """The page as a WSGI application; one text at a time. gpu_id (int): -1 for the CPU. pipes: To show (None: all)."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)
@@ -123,7 +123,7 @@ class Viewer:
             return status, "text/html", self._page(form, {"fault": error.message})
 
     def _page(self, form: Mapping[str, str] | None = None, result: Mapping[str, Any] | None = None) -> str:
-        """Return the page with the fields of the form and the result of `show`, or a "fault"."""
+        """Return the page's HTML with the fields of the form and the result of `show`, or a "fault"."""
         return render_template(
             "view.html.j2",
             pipeline=f"{self._nlp.lang}_{self._nlp.meta['name']}",
@@ -150,6 +150,7 @@ class Viewer:
             return self._context.run(self._show, text, view)
 
     def _show(self, text: str, view: TextView) -> dict[str, Any]:
+        """Return the result of `show` for a checked text. RAISES C734, C095."""
         with memory_zone(self._nlp):
             doc = self._read(text)
             marks = view.read(doc)
@@ -158,6 +159,7 @@ class Viewer:
             return {"texts": texts, "summary": expected_right_sentence(marks, view.unit), "verdict": verdict, "drift": drift}
 
     def _read(self, text: str) -> Doc:
+        """Run the pipeline on a text. RAISES C734: it fails."""
         try:
             return self._nlp(text)
         except Exception as error:  # anything a component may raise; a traceback would show the text
@@ -200,7 +202,7 @@ def expected_right_sentence(marks: Sequence[Mark], unit: str) -> str:
 
 
 def _html_of(doc: Doc, marks: Sequence[Mark], kind: str) -> Any:
-    """Return displaCy's HTML as markup. (`displacy.render` would keep the text.)"""
+    """Return displaCy's HTML of a Doc with its marks. It does not use `displacy.render`, which would keep the text."""
     from markupsafe import Markup
     from spacy.displacy import EntityRenderer, SpanRenderer
 
@@ -237,6 +239,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
         self.address = f"http://{_HERE}:{self.server_port}"
 
     def server_bind(self) -> None:
+        """Bind the socket, without the look-up of a host name that `HTTPServer` does."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = _HERE, self.server_address[1]
         self.setup_environ()

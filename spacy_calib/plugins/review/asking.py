@@ -1,4 +1,4 @@
-"""Ask about the entities of a queue, by a key or a line of standard input; answers are saved one by one, as Prodigy's."""
+"""Ask in the terminal about the entities of a queue; each answer is saved at once, in the format of Prodigy."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def ask_in_terminal(tasks: Sequence[Task], path: Path, anew: bool = False) -> in
 
 
 def _key_of(record: dict[str, Any]) -> str:
+    """Return the text and metadata of a question as JSON, by which its answer is recognized."""
     return json.dumps([record["text"], record["meta"]], sort_keys=True)
 
 
 def _ask(task: Task, number: int, n: int) -> str:
-    """Show a sentence with its entity marked, without the score, which would suggest an answer; return the key."""
+    """Show a sentence with its entity marked (without the score, which would suggest an answer); return the key pressed."""
     (span,) = task.spans
     parts = (task.text[: span.start], task.text[span.start : span.end], task.text[span.end :])
     before, focus, after = (" ".join(visible(part, keep="\n\t").split()) for part in parts)

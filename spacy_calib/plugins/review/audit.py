@@ -63,7 +63,7 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The doubts, highest priority first, ties in text order; the number of gold labels; the estimated number of wrong ones."""
+    """The doubts, highest priority first, ties in text order; number of gold labels audited; estimated number of wrong ones."""
 
     doubts: list[Doubt]
     n_labels: int
@@ -126,7 +126,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit spans: gold against the top overlapping prediction, and predictions without gold. table: Predicted -> gold name."""
+    """Audit gold spans, each against the top prediction that overlaps it, and missing ones. table: Predicted -> gold name."""
     spans = corpus.spans
     offsets, is_not_blank = corpus.doc_starts[spans.docs], _not_blank(corpus)
     bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]
@@ -137,12 +137,12 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     span_bounds = list(zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True))
     has_name = np.array([bool(name) for name in names], dtype=bool)
     has_gold = (spans.right != UNKNOWN) & has_name
-    outside_scores = 1 - np.nan_to_num(corpus.calibrated)
+    outside_scores = 1 - np.nan_to_num(corpus.calibrated)  # P(outside of all entities) of each token
     if OUTSIDE in corpus.names:
         is_outside = corpus.tags == corpus.names.index(OUTSIDE)
         outside_scores = np.zeros(len(corpus))
         outside_scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
-    rivals, matches = _find_overlaps(bounds, span_bounds, np.flatnonzero(has_name).tolist())
+    rivals, with_overlap = _find_overlaps(bounds, span_bounds, np.flatnonzero(has_name).tolist())
     doubts = []
     for span, bound, rival_spans in zip(gold, bounds, rivals, strict=True):
         if any((span_bounds[i], names[i]) == (bound, span.label) for i in rival_spans):
@@ -156,7 +156,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
             score = float(outside_scores[slice(*bound)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bound, span.label, "", 1 - score, score, *bound))
     for i in np.flatnonzero(has_gold).tolist():
-        if i not in matches:
+        if i not in with_overlap:
             score = float(spans.calibrated[i])
             doubts.append(Doubt(MISSING, *span_bounds[i], "", names[i], 1 - score, score, *span_bounds[i]))
     n_wrong = estimate_wrong(spans.calibrated[has_gold], spans.right[has_gold] == RIGHT)
@@ -181,6 +181,7 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
+    """Return the doubt about one row. gold, rival (int): Indices in the names of the corpus; -1 for no label."""
     gold_name, rival_name = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
     return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
 
@@ -212,8 +213,8 @@ def audit_tasks(
     scores = np.array([item.p_gold for item in doubts])
     units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
     priorities = np.array([item.priority for item in doubts])
-    every: Ints = np.arange(len(doubts))
-    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, every, every, {})
+    indices: Ints = np.arange(len(doubts))
+    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, indices, indices, {})
     return [_audit_task(corpus, task, doubt, extra) for task, doubt in zip(tasks_of(queue), doubts, strict=True)]
 
 
@@ -221,7 +222,7 @@ _NONE: Ints = np.zeros(0, dtype=np.intp)
 
 
 def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: Callable[[Doubt], dict[str, Any]]) -> Task:
-    """Return a task with the gold label, the label to put in its place, and the probability of that."""
+    """Return a task that asks about a doubt: with the gold label, its rival, and the rival's probability."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)

@@ -1,7 +1,4 @@
-"""List gold labels that are probably wrong, most likely first.
-
-The command `spacy calib audit`.
-"""
+"""List gold labels that are probably wrong, most likely first."""
 
 from __future__ import annotations
 
@@ -95,7 +92,7 @@ def audit(
 
 
 class AuditRun(NamedTuple):
-    """An audit with its inputs. calib (Calibrator): As fitted for the last fold. unit (str): Unit of the doubted labels."""
+    """An audit with its inputs. calib (Calibrator): Fitted for the last fold only. unit (str): Unit of the doubted labels."""
 
     calib: Calibrator
     examples: list[Example]
@@ -107,7 +104,7 @@ class AuditRun(NamedTuple):
 def audit_pipeline(
     run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()
 ) -> AuditRun:
-    """Score the gold out of fold and audit it. outputs (Sequence[Output]): Files to check first. RAISES: As `audit` does."""
+    """Score the gold out of fold, and audit it. outputs (Sequence[Output]): Files to check before. RAISES: As `audit`."""
     from ...pairs.label_map import read_map
     from ...pipe.scorer import corpus_of
     from .gold_audit import audit_gold
@@ -146,6 +143,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
 
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
+    """Print the table of doubted labels, the kinds of errors, and the estimated number of wrong labels."""
     kind = "entities" if result["unit"] == "entity" else "labels"
     msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} are doubtful, most likely wrong first")
     rows = result["ranked"][: top or N_SHOWN]
@@ -165,6 +163,7 @@ def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> 
 
 
 def _with_head(label: str | None, head: str | None) -> str:
+    """Return "LABEL < HEAD" for an arc, else the label, "-" for none."""
     return f"{label or '-'} < {head}" if head else label or "-"
 
 

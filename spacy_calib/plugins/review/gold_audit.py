@@ -27,11 +27,11 @@ _BATCH = 128
 
 
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
-    """Return (unit of the doubted labels: "token", "entity" or "document"; audit of the scored examples)."""
+    """Audit scored examples. Return (unit of the doubted labels: "token", "entity" or "document"; the audit)."""
     annotation = calib.source.annotation(calib.lookup.component())
     if annotation.kind.of_arcs or annotation.kind.any_label:
         return corpus.row_unit, audit_predicted(corpus)
-    if calib.lookup.span_labels() and not annotation.kind.of_arcs:
+    if calib.lookup.span_labels():
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
     if annotation.kind.overlapping:
         return corpus.row_unit, audit_pairs(corpus)
@@ -42,7 +42,7 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
     """Return the raw score of each row's gold label, (n,); NaN if the component lacks the label or did not run."""
     component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
-    gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
+    gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]  # column of each row, or -1
     for numbers in util.minibatch(range(len(examples)), _BATCH):
         reasons = calib.source.missing(component, [examples[i].predicted for i in numbers])
         readable = [i for i, reason in zip(numbers, reasons, strict=True) if not reason]
@@ -51,14 +51,14 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
         rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])
         raw_gold[rows] = 0.0
         marginals = calib.source.read(component, [examples[i].predicted for i in readable]).marginals_above(0.0)
-        scored_rows = gold[rows[marginals.rows]] == marginals.tags
-        raw_gold[rows[marginals.rows[scored_rows]]] = marginals.scores[scored_rows]
+        is_gold = gold[rows[marginals.rows]] == marginals.tags
+        raw_gold[rows[marginals.rows[is_gold]]] = marginals.scores[is_gold]
     raw_gold[gold < 0] = np.nan
     return raw_gold
 
 
 def _gold_spans(annotation: Annotation, examples: Sequence[Example]) -> Iterator[GoldSpan]:
-    """Yield the gold spans whose borders are borders of predicted tokens."""
+    """Yield the gold spans that begin and end at borders of predicted tokens."""
     for number, example in enumerate(examples):
         spans = annotation.gold.spans_on(example.reference)
         for span in example.get_aligned_spans_y2x(list(spans), allow_overlap=True):
@@ -66,7 +66,7 @@ def _gold_spans(annotation: Annotation, examples: Sequence[Example]) -> Iterator
 
 
 def find_heads(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) -> dict[str, Any]:
-    """Return the word of the gold head, "head", and of the predicted head, "suggested_head", of a doubted arc."""
+    """Return a dict with the words of the gold head ("head") and of the predicted head ("suggested_head") of a doubted arc."""
     doc = int(corpus.docs[doubt.first])
     example, token = examples[doc], doubt.first - int(corpus.doc_starts[doc])
     gold_token = example.reference[int(example.alignment.x2y[token][0])]
@@ -78,7 +78,7 @@ def score_out_of_fold(
     examples: Sequence[Example],
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, title: steps,
 ) -> None:
-    """Write on each predicted Doc the scores of a calibration of the other folds; the pipe stays fitted on the last ones.
+    """Score each predicted Doc by a fit on the other folds of documents. Afterwards the pipe is fitted as for the last fold.
 
     examples (Sequence[Example]): `predicted` has what the source reads and the predicted labels, `reference` the gold.
     progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: one document. As `Calibrator.fit`.
@@ -87,9 +87,9 @@ def score_out_of_fold(
     documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)
     if len(numbers) < 2:
         raise calib_error("C625")
-    words = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
+    example_of_word = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
     fold_of = np.zeros(len(examples), dtype=np.intp)
-    fold_of[words] = folds_of(documents[words], N_FOLDS)
+    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)  # of about equally many words
     for fold in progress(range(int(fold_of.max()) + 1), "Fitting and scoring"):
         calib.fit([examples[i] for i in np.flatnonzero(fold_of != fold).tolist()])
         for batch in util.minibatch((examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist()), _BATCH):

@@ -1,4 +1,4 @@
-"""Refuse texts whose scores do not fit into memory before the machine stops the command."""
+"""Refuse texts that would need more memory than there is, before the machine stops the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .messages import calib_error
 
 # Bytes that a token takes at most: its scores; its task in a queue of all tokens; a Doc with gold and one with scores.
 SCORES, TASKS, DOCS = 400, 7_000, 4_500
-# If nobody tells how much memory there is.
+# If the size of the memory is unknown.
 _USUAL_MEMORY = 8 << 30
 
 

@@ -53,7 +53,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """Options of how a queue is written and printed. suffixes: Suffix of `output` -> format. RAISES C056: a wrong suffix."""
+    """Where and how a queue is written and printed. suffixes: Suffix of `output` -> format. RAISES C056: a wrong suffix."""
 
     output: Path | None
     format: str = "table"
@@ -77,6 +77,7 @@ class QueueOutput:
         return None if self.output is None else self.suffixes[self.output.suffix]
 
     def files(self) -> list[Output]:
+        """Return the files that will be written: the queue, and perhaps a labeling config."""
         paths = (("--output", self.output), ("the labeling config", self.labels_file))
         return [Output(option, path) for option, path in paths if path is not None]
 
@@ -94,7 +95,7 @@ def deliver_queue(
     labels: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue to its files, then print it or call `show`. labels: With scores. RAISES C055: no file written."""
+    """Write the queue to its files, then print it or call `show`. labels: All with a score. RAISES C055: cannot write."""
     from .queue.formats import WRITERS, label_studio_config, to_names
 
     def text() -> Iterable[str]:
@@ -120,7 +121,7 @@ def deliver_queue(
 
 
 def unit_in_text(record: Mapping[str, Any]) -> str:
-    """Return the text of a record of a queue around its unit, which is in brackets, on one line of limited width."""
+    """Return the unit of a queue's record, in brackets, with the text around it, on one line of limited width."""
     text, focus = record["text"], record["focus"]
     starts = [mark["start"] for mark in record["marks"] if text[mark["start"] : mark["end"]] == focus]
     if not starts and text.count(focus) != 1:
@@ -136,7 +137,7 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
 
 
 def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequence[str]:
-    """Return the labels that an annotator chooses from, by their names in the gold; of lemmas and links those with a score."""
+    """Return the labels for annotators to choose from, by their names in the gold; for lemmas and links, `labels`."""
     from ...annotations import plain_name
     from ...pairs.label_map import map_label
     from ...pipe.label_names import shown_names

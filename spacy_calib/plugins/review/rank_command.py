@@ -1,7 +1,4 @@
-"""List predictions to check, the most likely wrong first.
-
-The command `spacy calib rank`.
-"""
+"""List predictions to check, the most likely wrong first."""
 
 from __future__ import annotations
 
@@ -164,7 +161,7 @@ def rank(
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose the units. RETURNS (tuple): Their tasks; the result of `rank`."""
+    """Choose the units to review. order (str): Name of the plan's order. RETURNS (tuple): Their tasks; the result of `rank`."""
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.findings import summarize_orders
@@ -195,11 +192,11 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
 
 
 def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what the scores expect of answers to a random sample of entities, and what `gold.sampled_answers` reads of each.
+    """Describe a random sample of entities: what the scores let expect of its answers, and the sample's data for each task.
 
     RETURNS (tuple): {"documents": number that it is drawn from, "precision": expected, None without entities, "promises":
         `calibration.promise.expect_promise` for each of PRECISIONS; or of accepted ones "wanted", the promised precision, and
-        "needed", `answers_to_check`}; a dict for each task.
+        "needed", `answers_to_check`}; for each task a dict that `gold.sampled_answers` reads.
     """
     spans, labels, cutoffs, groups = queue.corpus.spans, pipe.lookup.span_labels(), pipe.spans.cutoffs, pipe.spans.groups
     documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
@@ -223,7 +220,7 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
 
 
 def show_sample(result: dict[str, Any]) -> None:
-    """Print before the first answer what answers to a random sample will probably promise, or show of a promise."""
+    """Print how many answers to a random sample probably promise a precision, or show that a promised one holds."""
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return
@@ -241,6 +238,7 @@ def show_sample(result: dict[str, Any]) -> None:
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -> None:
+    """Print the first units of the queue, what was left out, how soon errors are found, and how many there are."""
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
@@ -278,7 +276,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
 
 
 def _show_orders(result: dict[str, Any]) -> None:
-    """Print how soon the order finds the errors, as expected and, with gold, in fact."""
+    """Print how soon the order finds the errors: the expected shares and, with gold, the shares that it finds."""
     is_default = result["order"] == DEFAULT_ORDER
     signals = [row for row in result["signals"] or () if row["order"] == result["order"]]
     rows = [("expected" if is_default else f"expected by {DEFAULT_ORDER}", "-", *map(in_percent, result["expected"]))]
@@ -297,7 +295,7 @@ _LEFT_OUT = {
 
 
 def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
-    """Return the columns of the table: no label for sentences, no context for sentences and documents, no gold without it."""
+    """Return the columns of the printed table: for sentences and documents without label and context; without gold if none."""
     whole = unit in ("sentence", DOCUMENT)
     columns = {
         "#": TableColumn("#", "rank"),
@@ -314,5 +312,6 @@ def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
 
 
 def _format_gold(record: dict[str, Any]) -> str:
+    """Return whether a record's label is right: "yes", "no" (with the gold label if known), or "" without gold."""
     right, gold = record["right"], record["gold"]
     return {None: "", True: "yes", False: f"no, {gold}" if gold else "no"}[right]

@@ -1,4 +1,4 @@
-"""Calibrated scores as rows of tables, and on Apache Spark; spacy-calib and the pipeline must be installed on the workers."""
+"""Calibrated scores as rows of tables, also on Apache Spark, whose workers need spacy-calib and the pipeline."""
 
 from .score_rows import score_rows, score_schema
 from .text_scorer import TextScorer

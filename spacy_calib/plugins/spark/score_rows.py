@@ -1,7 +1,7 @@
 """Convert Docs with scores into columns of a table, with a row for each token, entity, sentence or document.
 
-A column has the name of an attribute without its prefix: `score` contains `._.<attr>_score`. Each calib pipe has its own rows,
-with its prefix in the column `attr`, so that files of all pipelines have the same columns and can be concatenated.
+A column has the name of an attribute without its prefix: the column `score` contains `._.<attr>_score`. Each calib pipe has its
+own rows, with its prefix in the column `attr`, so that tables of all pipelines have the same columns and can be concatenated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Columns = dict[str, list[Any]]
 Row = dict[str, Any]
 
 _CATEGORIES = "array<struct<label: string, score: double, raw: double>>"
-# Column -> (type in Spark's notation, meaning). These are public: new columns may be appended, but no meaning changes.
+# Column -> (type in Spark's notation, meaning). Columns are public: new ones may be appended, but no meaning changes.
 _COMMON = {
     "id": ("string", "id of the text; null if it has none"),
     "attr": ("string", "prefix of the calib pipe"),
@@ -80,7 +80,7 @@ def score_rows(docs: Iterable[Doc], attr: str | Sequence[str], unit: str, *, ids
 
 
 def get_columns(unit: str) -> dict[str, tuple[str, str]]:
-    """Return column -> (type, meaning) of the rows of a unit. RAISES C001: there is no such unit."""
+    """Return column -> (type in Spark's notation, meaning) for the rows of a unit. RAISES C001: there is no such unit."""
     if unit not in COLUMNS:
         raise calib_error("C001", name="unit", wanted=f"one of {', '.join(UNITS)}", given=repr(unit))
     return COLUMNS[unit]
@@ -100,38 +100,41 @@ def score_schema(unit: str) -> Any:
 
 
 def _token_rows(doc: Doc, attr: str) -> Iterator[Row]:
+    """Yield the row of each token; none if the calib pipe scored whole documents."""
     for token, (label, values) in zip(doc, _read_tokens(doc, attr), strict=False):
         extent = {"start": token.idx, "end": token.idx + len(token), "text": token.text}
         yield {**extent, "label": label, **_score_columns(values), "flag": token_flag(token, attr)}
 
 
 def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | None]]:
-    """Return the label of each token with its probabilities; nothing if the pipe scored whole documents."""
+    """Return (label, its scores) of each token, None where it has none; [] if the calib pipe scored whole documents."""
     annotations = annotations_of(doc, attr)
     if annotations and all(annotation.kind.of_documents for annotation in annotations):
         return []
-    pairs = []
+    labels_and_scores = []
     for token in doc:
         match = find_row(token, attr)
         # A token without a row gets the label of the last annotation.
         annotation = match[0].annotation if match is not None else annotations[-1] if annotations else None
         label = None if annotation is None else annotation.label(token) or None
-        pairs.append((label, None if match is None or label is None else match[0].values_of(match[1], label)))
-    return pairs
+        labels_and_scores.append((label, None if match is None or label is None else match[0].values_of(match[1], label)))
+    return labels_and_scores
 
 
 def _score_columns(values: TokenValues | None) -> Row:
+    """Return the columns "score" and "raw"; {} for None."""
     return {} if values is None else {"score": values.calibrated, "raw": values.raw}
 
 
 def _entity_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the rows of entities and other scored spans, without those of sentences."""
+    """Yield the row of each entity, or other span that the calib pipe scores."""
     for annotation in annotations_of(doc, attr):
         for span in () if annotation.kind.of_arcs else annotation.spans_on(doc):
             yield {**_span_row(span, attr), "label": (span.kb_id_ if annotation.kind.of_links else span.label_) or None}
 
 
 def _span_row(span: Span, attr: str) -> Row:
+    """Return place, text and label of a span; also its scores and whether its score reaches the cut-off, if it has a score."""
     row = {"start": span.start_char, "end": span.end_char, "text": span.text, "label": span.label_ or None}
     values = span_values(span, attr)
     scores = {} if values is None else {"score": values.calibrated, "raw": values.raw, "accept": values.is_accepted}
@@ -139,7 +142,7 @@ def _span_row(span: Span, attr: str) -> Row:
 
 
 def _sentence_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the rows of sentences; a text without sentence boundaries is one sentence."""
+    """Yield the row of each sentence, none for a pipe of whole documents. A Doc without boundaries is one sentence."""
     tokens = _read_tokens(doc, attr)
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     for span in spans if tokens else ():
@@ -147,18 +150,19 @@ def _sentence_rows(doc: Doc, attr: str) -> Iterator[Row]:
 
 
 def _summarize_tokens(tokens: Sequence[tuple[str | None, TokenValues | None]]) -> Row:
-    """Return number, mean and lowest score of tokens, from `_read_tokens`."""
+    """Return the number of tokens, and the mean and lowest of their scores, if any. tokens: From `_read_tokens`."""
     scores = [values.calibrated for _, values in tokens if values is not None]
     mean = sum(scores) / len(scores) if scores else None
     return {"tokens": len(tokens), "mean": mean, "lowest": min(scores, default=None)}
 
 
 def _document_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the row of the whole Doc; the label is its top category even without scores."""
+    """Yield the row of the whole Doc. Its label is its top category, if the calib pipe scores categories."""
     labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.kind.of_documents]
     scores, raw = doc_cats(doc, attr), doc_cats_raw(doc, attr) or {}
     cats = None if scores is None else [{"label": label, "score": scores[label], "raw": raw[label]} for label in scores]
     extent = {"start": 0, "end": len(doc.text), "text": doc.text, "label": next(iter(labels), None) or None}
+    # For categories there are no token scores, but still a number of tokens.
     summary = {**_summarize_tokens(_read_tokens(doc, attr)), "tokens": len(doc)}
     values = _score_columns(doc_values(doc, attr))
     yield {**extent, **summary, **values, "accept": doc_accept(doc, attr), "cats": cats}

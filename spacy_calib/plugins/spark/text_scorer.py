@@ -15,7 +15,7 @@ from ...pipe.pipeline import check_readable, check_unit, fitted_pipes_with, impo
 from .messages import calib_error
 from .score_rows import get_columns, score_rows
 
-# Number of texts whose rows are made at a time.
+# Number of texts that are scored, and whose rows are made, at a time.
 _N_TEXTS = 1000
 
 
@@ -23,13 +23,13 @@ _N_TEXTS = 1000
 class TextScorer:
     """A function for `DataFrame.mapInPandas`: rows of texts -> rows of their scores, as `score_rows` makes them.
 
-    The pipeline is loaded here, so that a fault is reported at once, and once in each process of a worker. A null text has no
-    rows. A task that Spark runs again, since its worker was killed, returns the same rows.
+    The pipeline is loaded when a TextScorer is made, so that a fault is reported at once, and again once in each process of a
+    worker. A null text has no rows. A task that Spark runs again, since its worker was killed, returns the same rows.
 
     model (str): Package or path of the pipeline, which every worker must see. text, id (str): Columns of the texts and of their
         ids. unit (str): What gets a row: token, entity, sentence or document. attr (str | None): Prefix of the calib pipe; None
         for all fitted ones. code (str | None): Python file or module, on every worker, to import before the pipeline is loaded.
-    RAISES C001: unit is none of these. C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded.
+    RAISES C001: there is no such unit. C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded.
         C027, C068: no such fitted pipe. C021, C069, C084: its component is missing or disabled. C446, C447: no pipe scores such
         units. On a worker: C452, C453: a column is missing, or of another type.
 
@@ -58,14 +58,14 @@ class TextScorer:
         return ", ".join(f"{name} {kind}" for name, (kind, _) in get_columns(self.unit).items())
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield DataFrames of scores for DataFrames of texts."""
+        """Yield DataFrames with the rows of `score_rows` for pandas DataFrames of texts."""
         for batch in batches:
             texts, ids = self._read(batch)
             for start in range(0, len(texts), _N_TEXTS):
                 yield self._score(texts[start : start + _N_TEXTS], ids[start : start + _N_TEXTS])
 
     def _read(self, batch: Any) -> tuple[list[str], list[Any]]:
-        """Return the texts that are not null, with their ids. RAISES C452, C453: a column is missing, or of another type."""
+        """Return (texts that are not null, their ids). RAISES C452, C453: a column is missing, or of another type."""
         for name in (self.text, self.id):
             if name not in batch.columns:
                 raise calib_error("C452", given=name, available=", ".join(map(str, batch.columns)))
@@ -75,9 +75,10 @@ class TextScorer:
             raise calib_error("C453", name=self.text, given=batch[self.text].dtype)
         if ids.dtype.kind == "f":  # pandas has whole numbers with nulls as fractions, and large ones are rounded
             raise calib_error("C453", name=self.id, given=ids.dtype)
-        return texts, [text_id if known else None for text_id, known in zip(ids.tolist(), ids.notna(), strict=True)]
+        return texts, [text_id if has_id else None for text_id, has_id in zip(ids.tolist(), ids.notna(), strict=True)]
 
     def _score(self, texts: list[str], ids: list[Any]) -> Any:
+        """Return a DataFrame with the rows of some texts."""
         import pandas as pd
 
         nlp, attrs = self._load()
@@ -85,13 +86,14 @@ class TextScorer:
             return pd.DataFrame(score_rows(nlp.pipe(texts), attrs, self.unit, ids=ids), dtype=object)
 
     def _load(self) -> tuple[Language, tuple[str, ...]]:
-        """Return the pipeline and the prefixes of its pipes; what was written anew at the same path is loaded anew."""
+        """Return (pipeline, prefixes of its calib pipes) from a cache; a pipeline that was written anew is reloaded."""
         meta = os.path.join(self.model, "meta.json")
         return _load_checked(self, os.stat(meta).st_mtime_ns if os.path.exists(meta) else 0)
 
 
 @lru_cache(maxsize=2)
 def _load_checked(scorer: TextScorer, mtime: int) -> tuple[Language, tuple[str, ...]]:
+    """Load the pipeline of a scorer, and check that it scores the unit. mtime (int): Makes the cache notice a new pipeline."""
     import_user_code(scorer.code)
     nlp = load_pipeline(scorer.model)
     pipes = fitted_pipes_with(nlp, scorer.attr)
@@ -102,4 +104,5 @@ def _load_checked(scorer: TextScorer, mtime: int) -> tuple[Language, tuple[str, 
 
 
 def _make_absolute(path: str) -> str:
+    """Return the absolute path of something that exists; other texts, such as names of packages, unchanged."""
     return os.path.abspath(path) if os.path.exists(path) else path

@@ -94,7 +94,7 @@ def changed(data: bytes, change) -> bytes:
 
 @pytest.mark.parametrize(("change", "why"), [
     (lambda state: state.pop("maps"), "'state.maps' is not there"),
-    (lambda state: state.update(maps=None), "there are 5 classes, but groups of -1 tags"),
+    (lambda state: state.update(maps=None), "it has no maps"),
     (lambda state: state["classes"].pop(), "there are 4 classes, but groups of 5 tags"),
     (lambda state: state["parameters"].update(threshold=2.0), "'state.parameters.threshold' is not a number from 0 to 1"),
     (lambda state: state["parameters"].update(method={"a": 1}), "'state.parameters.method' is not a setting"),

@@ -75,7 +75,7 @@ FORMS: dict[str, Any] = {
     "vLLM, one output": of_vllm(),
     "SGLang": {"text": TEXT, "meta_info": {
         "finish_reason": {"type": "stop", "matched": 2}, "output_token_logprobs": TRIPLES,
-        "output_top_logprobs": [None, None, [[-2.0, 9, " thing"], [-0.2, 2, " animal"]]],
+        "output_top_logprobs": [None, None, [[-2, 9, " thing"], [-0.2, 2, " animal"]]],
     }},
     "LangChain": {"content": TEXT, "response_metadata": {"logprobs": {"content": items()}, "finish_reason": "stop"}},
     "LangChain, parts": {"content": [{"type": "text", "text": TEXT}], "response_metadata": {"logprobs": {"content": items()}}},

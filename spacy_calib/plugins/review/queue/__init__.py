@@ -1,1 +1,1 @@
-"""Units of text in the order in which people should review them, the queue of the chosen ones, and its files."""
+"""The queue of units to review: units of text, their order by doubt, the choice among them, and the queue's files."""

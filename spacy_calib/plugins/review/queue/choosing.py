@@ -23,9 +23,9 @@ NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class QueuePlan:
-    """Settings of a queue.
+    """Settings that decide which units are in a queue, and in which order.
 
-    kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. min_words (int):
+    kind (str): One of units.KINDS. order (Order): What makes the priorities. seed (int): Of random choices. min_words (int):
     Minimum of words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are
     below it (False). repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum of units, of units of
     one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of
@@ -46,14 +46,14 @@ class QueuePlan:
 
     @property
     def sampling(self) -> str:
-        """How units are chosen: at random from all, or by their scores."""
+        """How units are chosen: AT_RANDOM from all, or BY_DOUBT, by their scores."""
         is_random = self.order.aggregation == "random" and self.accepted is None
         return AT_RANDOM if self.is_stratified or is_random else BY_DOUBT
 
 
 @dataclass(frozen=True, eq=False)
 class UnitPool:
-    """What is needed to choose among n units; all arrays have shape (n,).
+    """The data by which units of a queue are chosen from n units; all arrays have shape (n,).
 
     documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (Floats):
     Raw scores, which order units with equal priorities, the smallest first. keys (Digests): From `unit_keys`, equal for equal
@@ -77,14 +77,14 @@ class UnitPool:
             scores = priorities(corpus, units, plan.order, values, plan.seed)
             scores = 1 - scores if plan.accepted else scores  # the most certain first
         is_eligible = units.counts(corpus.lengths * corpus.is_word) >= plan.min_words
-        others = np.full(len(units), False) if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
+        unwanted = np.full(len(units), False) if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
         return cls(
             corpus.documents_of(docs),
             words,
             scores,
             units.raw,
             unit_keys(corpus, units),
-            np.select([others, ~is_eligible], [BELOW if plan.accepted else ACCEPTED, SHORT], IN).astype(np.int8),
+            np.select([unwanted, ~is_eligible], [BELOW if plan.accepted else ACCEPTED, SHORT], IN).astype(np.int8),
         )
 
     def sort(self) -> Ints:
@@ -94,11 +94,11 @@ class UnitPool:
 
 @dataclass(frozen=True, eq=False)
 class Queue:
-    """The chosen units, in order.
+    """The units chosen for review, in order.
 
-    corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
-    Value of each token, by `doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
-    first to last. candidates (Ints): Of all that may be chosen. left_out (dict): Number of units left out: "accepted", "below",
+    corpus (ScoredCorpus): The corpus of the units. units (ReviewUnits): All units of the corpus. values (Floats): Value of each
+    token, by `doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units, first to last.
+    candidates (Ints): Indices of all that may be chosen. left_out (dict): Number of units left out as "accepted", "below",
     "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
@@ -120,23 +120,23 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
     """
     order = pool.sort()
     order = order[pool.left_out[order] == IN]
-    others = order[~np.isin(pool.keys[order], np.asarray(excluded, dtype=np.uint64))]
-    candidates = others
+    not_excluded = order[~np.isin(pool.keys[order], np.asarray(excluded, dtype=np.uint64))]
+    candidates = not_excluded
     if not (plan.repeats or plan.accepted or plan.is_sample):
-        candidates = others[np.sort(np.unique(pool.keys[others], return_index=True)[1])]
+        candidates = not_excluded[np.sort(np.unique(pool.keys[not_excluded], return_index=True)[1])]
     left_out = {
         "accepted": int((pool.left_out == ACCEPTED).sum()),
         "below": int((pool.left_out == BELOW).sum()),
         "too_short": int((pool.left_out == SHORT).sum()),
-        "excluded": len(order) - len(others),
-        "repeats": len(others) - len(candidates),
+        "excluded": len(order) - len(not_excluded),
+        "repeats": len(not_excluded) - len(candidates),
     }
     all_candidates = np.sort(candidates)
     if plan.per_doc is not None:
         docs = pool.documents[candidates]
         by_doc = np.argsort(docs, kind="stable")
         _, first, sizes = np.unique(docs[by_doc], return_index=True, return_counts=True)
-        turn = np.empty(len(candidates), dtype=np.intp)
+        turn = np.empty(len(candidates), dtype=np.intp)  # number of units of the same document before each
         turn[by_doc] = np.arange(len(candidates)) - np.repeat(first, sizes)
         candidates = candidates[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
     words = pool.words[candidates]
@@ -151,7 +151,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
 
 
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
-    """Make the queue of a corpus."""
+    """Choose the units of a corpus to review, by a plan."""
     units, values = units_of(corpus, plan.kind), doubts(corpus, plan.order.value)
     pool = UnitPool.from_corpus(corpus, units, values, plan)
     excluded = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
@@ -170,7 +170,7 @@ def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> 
     """
     sizes = np.asarray(words, dtype=np.intp)
     order = np.argsort(sizes, kind="stable")
-    rank = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())
+    rank = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())  # the first that is not too short
     candidates = np.flatnonzero(sizes >= sizes[order[rank]]) if len(sizes) else order
     if len(candidates) < n:
         candidates = np.arange(len(sizes))
@@ -182,8 +182,7 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
 
     Each item is equally likely to be sampled, so estimates from the sample are unbiased, and the sample covers all values.
 
-    values (Floats): What the items are sorted by, shape (m,). n (int): Size of the sample, at most m. seed (int): Of the
-    sample.
+    values (Floats): What the items are sorted by, shape (m,). n (int): Size of the sample. seed (int): Of the sample.
     RETURNS (Ints): min(n, m) indices, in random order: the first few of them are a random sample, too.
     """
     rng = np.random.default_rng(seed)
@@ -202,8 +201,8 @@ def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
 
     Randomized systematic sampling (Hartley and Rao 1962): documents and the entities of each in random order, of which every (m
     / n)th is taken from a random start. So a document is sampled with a probability proportional to its entities, with one of
-    them; with more than m / n it gives several, as some must if n exceeds the number of documents. Draws with replacement are
-    independent; these vary a little less.
+    them; with more than m / n it gives several, as some must if n exceeds the number of documents. Draws with replacement
+    would be independent; this sample varies a little less.
 
     documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. RETURNS (Ints): min(n, m) indices, in
     random order: the first few of them are a sample, too.

@@ -1,4 +1,4 @@
-"""How soon an order finds the errors: with gold, and as expected (Mejer & Crammer 2010, section 5)."""
+"""How soon an order of units finds the errors: by gold, and as the scores expect (Mejer & Crammer 2010, section 5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def review_order(doubt: Floats, ties: Floats | None = None) -> Ints:
 
 
 def dense_ranks(doubt: Floats, ties: Floats | None = None) -> Ints:
-    """Return a rank for each unit, higher if more doubtful, then by higher `ties`; equal only if both are equal."""
+    """Return a rank for each unit, higher for more doubt, then for higher `ties`; equal only if both are equal."""
     keys = np.stack([doubt, doubt if ties is None else ties], axis=1)
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
@@ -79,7 +79,7 @@ def compare_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> l
 
 
 def expected_recall(units: ReviewUnits) -> list[float | None]:
-    """For each of SHARES: the share of all errors expected in that share of the units, most doubtful first, without gold."""
+    """Return, for each of SHARES, the share of all errors that the scores expect in the first units, most doubtful first."""
     doubt = 1 - units.calibrated
     return recall_at(review_order(doubt, 1 - units.raw), doubt)
 

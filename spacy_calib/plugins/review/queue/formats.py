@@ -35,7 +35,7 @@ _PARTIAL_UNITS = ("token", "entity")
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as plain data; "marks" are its spans, in characters of "text"."""
+    """Return a task as a dict of plain data; its "marks" are the spans, in characters of "text"."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     reason = {} if task.reason is None else {"reason": task.reason}
@@ -43,7 +43,7 @@ def to_record(task: Task) -> dict[str, Any]:
 
 
 def to_prodigy(task: Task) -> dict[str, Any]:
-    """Return a task of Prodigy's ner_manual and spans_manual; of a document with one label a binary classification task."""
+    """Convert a task for Prodigy's ner_manual and spans_manual; a document with one label for its binary classification."""
     if _is_category(task):
         label = task.spans[0].label if task.spans else task.audit_fields["suggestion"]  # type: ignore[index]
         return {"text": task.text, "label": label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
@@ -122,9 +122,9 @@ def _is_category(task: Task) -> bool:
 
 
 def _meta(task: Task) -> dict[str, Any]:
-    """Return our fields of a task with those of its origin.
+    """Return a task's metadata for annotation tools: our fields, and those of the task's origin.
 
-    A "meta" of the origin is merged into them, or left under its key if both have a field of one name.
+    The origin's "meta" is merged into these, or stays under its key if it has a field with the name of another one.
     """
     ours: dict[str, Any] = {
         **QUEUE_MARK, "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc,
@@ -154,6 +154,8 @@ Writer = Callable[[Iterable[Task]], Iterator[str]]
 
 
 def _line_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
+    """Return a writer that writes each task as a line of JSON. record (Callable): (task) -> its JSON object."""
+
     def write(tasks: Iterable[Task]) -> Iterator[str]:
         return (json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
 
@@ -161,6 +163,8 @@ def _line_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
 
 
 def _array_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
+    """Return a writer that writes all tasks as one JSON array. record (Callable): (task) -> its JSON object."""
+
     def write(tasks: Iterable[Task]) -> Iterator[str]:
         prefix = "["
         for task in tasks:
@@ -183,7 +187,7 @@ def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
 def to_names(tasks: Iterable[Task]) -> Iterator[str]:
     """Yield the lines of a CSV table of entities, after a mark by which spreadsheets recognize UTF-8.
 
-    "start", "end": In characters of the "document", which is named by its id or by the line of its text.
+    Columns "start" and "end" count characters of the "document", which has its id as name, or the line of its text.
     """
     yield "\ufeff"
     rows = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)

@@ -20,7 +20,7 @@ DOUBTS = ("calibrated", "raw", "margin")
 class Order(NamedTuple):
     """How units are ordered.
 
-    value (str): Value of each token: one of DOUBTS. aggregation (str): How these make the priority of a unit: "whole" (1 -
+    value (str): Value of each token: one of DOUBTS. aggregation (str): How values make the priority of a unit: "whole" (1 -
     P(all labels right)), "max", or "random".
     """
 
@@ -38,10 +38,7 @@ REVIEW = {
 
 
 def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: Floats, seed: int = 0) -> Floats:
-    """Return the priority of each unit, shape (n_units,).
-
-    values (Floats): Value of each token, from `doubts`, shape (n_tokens,). seed (int): For the random order.
-    """
+    """Return the priority of each unit, shape (n_units,). values: Of each token, from `doubts`. seed: For the random order."""
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.aggregation == "random":
@@ -60,9 +57,8 @@ def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
     """Return how doubtful the label of each token is.
 
     signal (str): "calibrated" or "raw" (1 minus the label's probability), or "margin" (the calibrated probability of the best
-        other tag minus that of the label).
-    RETURNS (Floats): Higher is more doubtful, shape (n_tokens,); NaN for tokens without a score.
-    RAISES C001: no signal has this name.
+    other tag minus that of the label). RETURNS (Floats): Higher is more doubtful, shape (n_tokens,); NaN for tokens without a
+    score. RAISES C001: no signal has this name.
     """
     if signal not in DOUBTS:
         raise calib_error("C001", name="signal", wanted=f"one of {', '.join(DOUBTS)}", given=repr(signal))

@@ -1,4 +1,4 @@
-"""Make tasks from a queue: a text, what is doubtful in it, and why."""
+"""Make a task from each unit of a queue: its text, the labels to check in it, and why it is doubtful."""
 
 from __future__ import annotations
 
@@ -82,20 +82,20 @@ def tasks_of(queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str
     """Return a task for each unit of the queue.
 
     asks_each_span (bool): Whether each span is a separate question.
-        gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know.
+    gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know.
     """
     errors = queue.units.sums(np.where(queue.corpus.is_counted, 1 - queue.corpus.calibrated, np.nan))
     return [_task(queue, index, errors, asks_each_span, gold_names or {}) for index in range(len(queue.order))]
 
 
 def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_names: Mapping[str, str]) -> Task:
-    """Return the task at this rank of the queue: its text, spans, scores and where it comes from."""
+    """Return the task at an index of the queue. errors (Floats): Expected number of wrong labels of each unit."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
-    doc, right, whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
+    doc, right, is_whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
     first, last = _find_context(corpus, unit_first, unit_last)
     offset, has_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
-    reason = find_reason(corpus, unit_first, unit_last, queue.values) if whole or units.kind == "sentence" else None
+    reason = find_reason(corpus, unit_first, unit_last, queue.values) if is_whole or units.kind == "sentence" else None
     focus, tag_scores = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if has_row else {}
     if reason is not None and not has_row:
         focus, tag_scores = reason["word"], {reason["tag"]: reason["probability"], **reason["alternatives"]}
@@ -108,7 +108,7 @@ def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_n
         has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
         doc=doc,
-        sentence=None if whole else int(corpus.sentences[unit_first] - corpus.sentences[offset]),
+        sentence=None if is_whole else int(corpus.sentences[unit_first] - corpus.sentences[offset]),
         start=None if corpus.of_documents else unit_first - offset,
         end=None if corpus.of_documents else unit_last - offset,
         words=int(corpus.lengths[unit_first:unit_last].sum()),
@@ -139,6 +139,7 @@ def _find_context(corpus: ScoredCorpus, first: int, last: int) -> tuple[int, int
 
 
 def _offsets(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, bool]]:
+    """Return (start, end, whether a space follows) of tokens first:last, in characters of their text."""
     tokens, start = [], 0
     for word, space in zip(corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist(), strict=True):
         tokens.append((start, start + len(word), space))
@@ -154,7 +155,7 @@ def _spans(
     tokens: list[tuple[int, int, bool]],
     gold_names: Mapping[str, str],
 ) -> list[TaskSpan]:
-    """Return the spans of a unit: the unit itself if it has one label, else its entities, or else its labelled tokens."""
+    """Return a unit's spans: the unit if it has one label, else its entities or labelled tokens. offset: First of `tokens`."""
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.labels[number] >= 0:
         candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
@@ -177,7 +178,7 @@ def _spans(
 
 
 def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, int, float]]:
-    """Return (start, end, label code, score) of the scored spans between two tokens of the corpus."""
+    """Return (start, end, index of the label, calibrated score) of the scored spans in tokens first:last of a corpus."""
     spans = corpus.spans
     of_doc = np.arange(*np.searchsorted(spans.docs, [corpus.docs[first], corpus.docs[first] + 1]))
     offset = int(corpus.doc_starts[corpus.docs[first]])
@@ -198,9 +199,9 @@ def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
 def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> dict[str, Any]:
     """Return the token with the highest value among those from `first` to before `last`, with its tags.
 
-    RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted "label"; "tag": the
-        top one of `tags`, or else the label; "probability" (calibrated) and "raw" of that tag; "alternatives": up to three
-        other tags -> calibrated probability, highest first.
+    RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted label
+        as "label" and "tag"; "probability" (calibrated) and "raw": its scores; "alternatives": up to three other tags ->
+        calibrated probability, highest first.
     """
     token = first + int(np.nanargmax(values[first:last]))
     label = corpus.names[corpus.labels[token]]
@@ -209,13 +210,12 @@ def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> 
     # The score of the label may be below the threshold.
     scores = {**sort_tags(corpus, token), **({} if label in raw else {label: float(corpus.calibrated[token])})}
     names = sorted(scores, key=lambda name: -scores[name])
-    tag = label
     return {
         "token": None if corpus.of_documents else token - first,
         "word": None if corpus.of_documents else str(corpus.words[token]),
         "label": label,
-        "tag": tag,
-        "probability": scores[tag],
-        "raw": raw.get(tag, float(corpus.raw[token])),
-        "alternatives": {name: scores[name] for name in [name for name in names if name != tag][:N_ALTERNATIVES]},
+        "tag": label,
+        "probability": scores[label],
+        "raw": raw.get(label, float(corpus.raw[token])),
+        "alternatives": {name: scores[name] for name in [name for name in names if name != label][:N_ALTERNATIVES]},
     }

@@ -23,8 +23,7 @@ class ReviewUnits:
 
     kind (str): One of KINDS. firsts, lasts (Ints): First token in the corpus, and the one after the last. labels (Ints): Index
     of the label in the corpus's names; -1 for units with several labels. raw, calibrated (Floats): Probability that all labels
-    of the unit are right; of several labels the product, as if they were independent. right (NDArray[int8]): 1, 0, or -1 if
-    unknown.
+    of the unit are right; of several labels their product. right (NDArray[int8]): Whether they are: 1 or 0, -1 if unknown.
     """
 
     kind: str
@@ -44,7 +43,7 @@ class ReviewUnits:
         return ReviewUnits(self.kind, firsts, lasts, labels, self.raw[index], self.calibrated[index], self.right[index])
 
     def sums(self, values: Floats) -> Floats:
-        """Sum a value over the tokens of each unit; NaN counts as 0. values (Floats): One per token. RETURNS: Shape (n,)."""
+        """Return the sum of the values of each unit's tokens, (n,); NaN counts as 0. values (Floats): One per token."""
         return self._reduce(np.add, np.nan_to_num(values))
 
     def maxima(self, values: Floats) -> Floats:
@@ -52,11 +51,12 @@ class ReviewUnits:
         return self._reduce(np.maximum, np.where(np.isnan(values), -np.inf, values))
 
     def counts(self, values: NDArray[Any]) -> Ints:
-        """Sum integers or flags over the tokens of each unit, (n,)."""
+        """Return the sum of integers or flags of each unit's tokens, (n,). values: One per token."""
         totals = np.concatenate([[0], np.cumsum(values, dtype=np.intp)])
         return totals[self.lasts] - totals[self.firsts]
 
     def _reduce(self, combine: np.ufunc, values: Floats) -> Floats:
+        """Combine the values of each unit's tokens, (n,). Every second result of `reduceat` is of tokens between units."""
         bounds = np.stack([self.firsts, self.lasts], axis=1).reshape(-1)
         return combine.reduceat(np.append(values, 0.0), bounds)[::2] if len(bounds) else np.zeros(0)
 
@@ -73,12 +73,14 @@ def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
 
 
 def _rows(corpus: ScoredCorpus) -> ReviewUnits:
+    """Return the counted rows of a corpus (tokens, or documents with categories) as units."""
     index = np.flatnonzero(corpus.is_counted)
     raw, calibrated = corpus.raw[index], corpus.calibrated[index]
     return ReviewUnits(corpus.row_unit, index, index + 1, corpus.labels[index], raw, calibrated, corpus.right[index])
 
 
 def _entities(corpus: ScoredCorpus) -> ReviewUnits:
+    """Return the scored spans of a corpus as units."""
     spans = corpus.spans
     offsets = corpus.doc_starts[spans.docs]
     return ReviewUnits(
@@ -87,7 +89,7 @@ def _entities(corpus: ScoredCorpus) -> ReviewUnits:
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
-    """Return the sentences or documents, from `starts`, with a scored token: wrong if any token is, right if all are."""
+    """Return sentences or documents with a scored token: wrong if one is wrong, right if all are. starts: First tokens."""
     index = np.flatnonzero(corpus.is_counted)
     numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
     if not len(index):
@@ -114,8 +116,7 @@ def _products(scores: Floats, firsts: Ints) -> Floats:
 def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
     """Return a 64-bit key of each unit, equal for repeats.
 
-    Sentences and documents repeat if their texts are equal; tokens and entities, if those of their sentences and their
-    positions there are.
+    Repeats are sentences or documents with equal texts; tokens or entities at equal positions in sentences with equal texts.
     """
     if units.kind in ("sentence", DOCUMENT):
         return np.array([digest(corpus.text(*bounds)) for bounds in _bounds(units.firsts, units.lasts)], dtype=np.uint64)
@@ -129,7 +130,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def labelled_keys(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> Digests:
-    """Return `labelled` (digests of texts that have labels already) and the keys of all units in documents with such a text."""
+    """Return `labelled` (digests of labelled texts) together with the keys of all units in documents with such a text."""
     if not len(labelled):
         return labelled
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
