@@ -47,9 +47,9 @@ class Data:
     """The arrays of a data set's folder, read when they are asked for: data["fit_scores"] is fit_scores.npy.
 
     Of fit and of test: logits (n_tokens, n_labels), float32; gold (n_tokens,), the column of the gold label, -1 for one that the model
-    does not know, -2 for none; documents, forms and endings (hashes), title and number (flags) of each token; starts, the first token of
-    each Doc and the end of the last; and of each pair with a score of 0.01 or more, n_pairs long: rows (its row in logits), tags (its column),
-    scores, hits and groups.
+    does not know, -2 for none; documents, forms and endings (hashes), and shapes (1 in title case, plus 2 like a number) of each token;
+    starts, the first token of each Doc and the end of the last; and of each pair with a score of 0.01 or more, n_pairs long: rows (its row
+    in logits), tags (its column), scores, hits and groups.
     """
 
     def __init__(self, folder: Path):
@@ -92,7 +92,8 @@ def pair_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarr
         second, first = np.partition(chances, -2, axis=1)[:, -2:].T
         entropy = -(chances * np.log(np.maximum(chances, 1e-12))).sum(axis=1)
         numbers += [log_odds(np.where(tags == leading[rows], second[rows], first[rows])), entropy[rows]]
-        numbers += [data[f"{part}_{shape}"][rows] for shape in ("title", "number")]
+        shapes = data[f"{part}_shapes"][rows]
+        numbers += [shapes & 1, shapes >> 1]
         categories += [beside[rows] for beside in neighbours(leading, data[f"{part}_starts"])]
         categories += [data[f"{part}_forms"][rows]]
     return np.column_stack(numbers), np.column_stack([column.astype(np.int64) for column in categories])

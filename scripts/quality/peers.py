@@ -27,7 +27,7 @@ from quality.peer_worker import PEERS, Peer
 
 WORKER = Path(peer_worker.__file__)
 HOWS = {"binary": ("pooled", "per group"), "features": ("tag and ending", "everything")}
-OF_TOKENS = ("logits", "gold", "documents", "starts", "forms", "endings", "title", "number")
+OF_TOKENS = ("logits", "gold", "documents", "starts", "forms", "endings", "shapes")
 DATA = (*OF_TOKENS, "rows", "tags", "scores", "hits", "groups")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

@@ -9,6 +9,7 @@ from quality import data, peers
 from quality.data import DataSet, Split
 from quality.judge import never_worse
 from quality.ours import Task, methods, write_pairs
+from quality.peer_worker import Data, pair_features
 
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.context.words import Words
@@ -78,6 +79,9 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
     data.write(held, folder)
     task = Task(held)
     write_pairs(task, folder)
+    for how, n_numbers, n_categories in (("tag and ending", 1, 3), ("everything", 5, 6)):
+        numbers, categories = pair_features(Data(folder), "test", how)
+        assert (numbers.shape, categories.shape) == ((len(task.test), n_numbers), (len(task.test), n_categories))
     monkeypatch.setattr(peers, "environment", lambda name, cache: (Path(sys.executable), ""))
     methods_of_peers = {"scikit-learn": "sigmoid", "netcal": "IsotonicRegression"}
     tried = {name: peers.Peer((), {"binary": (None, (method,))}) for name, method in methods_of_peers.items()}
