@@ -45,11 +45,7 @@ CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"
 TREEBANKS = ("porttinari", "petrogold", "dantestocks")
 # To save time the demo trains a smaller network for fewer steps, and keeps one of so many Docs of these parts.
 STEPS = 1200
-SMALLER = {
-    "components.tok2vec.model.encode.width": 64,
-    "components.tok2vec.model.encode.depth": 2,
-    "nlp.batch_size": 32,
-}
+SMALLER = {"components.tok2vec.model.encode.width": 64, "components.tok2vec.model.encode.depth": 2, "nlp.batch_size": 32}
 EVERY = {"train": 2, "petrogold": 4, "dantestocks": 2}
 # Test set -> what the table and what the picture call it
 TESTS = {

@@ -310,10 +310,11 @@ class Groups(Serializable):
 
     @classmethod
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
+        """Return why saved fields do not fit together, or "". "alone" (n_singletons) is at most the number of groups."""
         if len(fields["counts"]) != len(fields["of_tag"]):
             return f"{len(fields['of_tag'])} tags have groups, {len(fields['counts'])} have counts"
         if fields["of_tag"].max(initial=-1) >= len(fields["names"]) or fields["alone"] > len(fields["names"]):
-            return f"there are {len(fields['names'])} groups"
+            return f"there are {len(fields['names'])} groups, but tags or singletons of more"
         return ""
 
 

@@ -74,11 +74,7 @@ def _small(value: Any) -> Any:
 
 def bare_state(pipe: Calibrator) -> dict[str, Any]:
     """What a pipe learned, without what it remembers of the texts."""
-    return {
-        **replace(pipe.learned, record=None, seen_state=None, weights="").state(),
-        "cutoffs": None,
-        "recall_cutoffs": None,
-    }
+    return {**replace(pipe.learned, record=None, seen_state=None, weights="").state(), "cutoffs": None, "recall_cutoffs": None}
 
 
 def head(

@@ -22,7 +22,7 @@ from spacy_calib.gold.example_reader import ExampleReader
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pipe.lookup import words_of
 from spacy_calib.pipe.pipeline import load_with_factories
-from spacy_calib.plugins.pretrained.evidence import COLUMNS, LISTS, NEEDS, EntityEvidence, SpanEvidence, evidence_names
+from spacy_calib.plugins.pretrained.evidence import COLUMNS, FORMS, LISTS, NEEDS, EntityEvidence, SpanEvidence
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists, current_lists, load_lists
 from spacy_calib.sources.find import BoundSource
 from spacy_calib.sources.mapped import with_map
@@ -43,6 +43,8 @@ PERSON_GAIN = {
     "first name, several words": 0.06, "surname, several words": 0.06, "first name alone": 0.12, "surname alone": 0.12,
 }  # fmt: skip
 _UNSHRUNK = ("constant", "log-odds")
+# Evidence with a coefficient for each entity type: "proper*PERSON".
+_BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +142,22 @@ def judge_examples(nlp: Any, examples: Sequence[Example], label_map: dict[str, s
     assert data.words is not None
     texts = [[token.text for token in eg.predicted] for eg in examples]
     return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels, texts)
+
+
+def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
+    """Return the evidence that each map without lists uses: key of NEEDS -> names of evidence. types: Entity labels."""
+    by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
+    shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
+    simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]
+    form_names = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
+    tagger_names = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
+    parser_names = [
+        *by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address",
+    ]  # fmt: skip
+    return {
+        "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names],
+        "ner, tagger": [*simple, *form_names, *tagger_names], "ner": [*simple, *form_names, *by_type["log-odds"]],
+    }  # fmt: skip
 
 
 def fit_map(needs: str, parts: Sequence[Judged], event: str, weight: float = WEIGHT) -> dict[str, float]:

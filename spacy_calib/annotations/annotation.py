@@ -60,6 +60,10 @@ class Annotation(ABC):
         """Return the number of units of a Doc; arrays of labels and of probabilities have a row for each."""
         return len(doc)
 
+    def has_units(self, doc: Doc) -> bool:
+        """Return whether a unit of a Doc may have a label: for sentence starts, the first token may not."""
+        return self.n_units(doc) > self.kind.first_unit
+
     def unit_positions(self, doc: Doc) -> Hashes:
         """Return the first character and the number of characters of each unit, shape (n_units, 2)."""
         return cast(Hashes, doc.to_array(_POSITION_ATTRS))

@@ -151,6 +151,7 @@ class GoldCats(DocumentAnnotation):
             return unanswered_names[0]
         if len(highest) > 1:
             raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
+        # No category of the component is right: it may be one that the component does not know.
         other_names = [name for name in doc.cats if _value(doc, name)] if not highest else []
         return highest[0] if highest else other_names[0] if len(other_names) == 1 else ""
 

@@ -210,10 +210,10 @@ class LabelComparison:
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-        """Return the gold label hash of each predicted token, with the gold's labels replaced by labels of the pipe.
+        """Return the gold label hash of each predicted token, for comparison with the labels that the component predicted.
 
-        If the gold does not distinguish the predicted label from the right one, the predicted one is returned. A token outside
-        of gold entities gets 0 (no gold) if the gold never uses its predicted label. gold (Hashes): The gold's own labels.
+        If the gold does not tell the predicted label from the right one, the predicted one is returned, else that of the gold;
+        0 (no gold) outside of gold entities if the gold never uses the predicted label. gold: Labels by their names in the pipe
         """
         doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
         keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
@@ -222,7 +222,7 @@ class LabelComparison:
             label = inner.label_at(doc, token) if key else ""
             prefix, name = (label[:2], label[2:]) if inner.kind.has_prefixes and label[1:2] == "-" else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
-            if name in self.scheme.first_of:
+            if name in self.scheme.first_of:  # the pipe's name of all that the gold does not tell apart
                 matching_gold[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
         inverse = inverse.reshape(-1)
         is_same = (matching_gold[inverse] == gold) & (gold != 0)

@@ -33,6 +33,7 @@ class GoldSpans:
     @classmethod
     def from_doc(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
         """Read the accepted and rejected spans of a gold Doc. event (str): "article" cuts leading articles from them."""
+        # Gold of another label scheme has a comparison, with its spans under the component's labels.
         rejected_spans, comparison = rejected_in(annotation, doc), get_label_comparison(doc, annotation.name)
         spans = (
             [(span.start, span.end, span.label) for span in annotation.spans_on(doc)]

@@ -224,6 +224,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return token
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
+        """Return the distance in characters from each entity's first token to its last, at the first token, (n_tokens,)."""
         starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
             partners[entity.start] = starts[entity.end - 1] - starts[entity.start]

@@ -155,7 +155,7 @@ class EntityTokens:
         return {key: flags & self.is_scored for key, flags in flags_by_key.items()}
 
     def count(self, key: str, per: str, is_flagged: Bools) -> RecallCounts:
-        """Count flagged tokens, and the gold entities and their tokens that these find: of all types, or of the type `key`."""
+        """Count flagged tokens, and gold entities with one. per: "all" counts all entities, "label" those of the type `key`."""
         in_gold = self.in_gold(key, per)
         starts, has_score, is_touched = self._find_touched_entities(key, per, is_flagged)
         return RecallCounts(
@@ -196,7 +196,8 @@ def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> di
     """Count the scored tokens of a corpus in three parts: "accept" and "drop" are not reviewed, "look" is.
 
     is_flagged, is_accepted (Bools): Whether each token is flagged for review, and in an accepted entity (then "accept").
-    RETURNS (dict): Part -> number of "tokens", their "share", number with "gold" and "inside" gold entities, "inside_share".
+    RETURNS (dict): Part -> number of "tokens", their "share" of all scored tokens; of them with "gold" and, of these, "inside"
+        gold entities; "inside_share" = inside / gold.
     """
     parts = {"accept": is_accepted, "look": is_flagged & ~is_accepted, "drop": ~is_flagged & ~is_accepted}
     n = int(tokens.is_scored.sum())

@@ -49,10 +49,10 @@ COLUMNS = {
     "flag": ("i", UNIT, False), "accept": ("i", UNIT, False), "indptr": ("u", BOUND, True), "tag": ("u", ENTRY, True),
     "raw": ("f", ENTRY, True), "calibrated": ("f", ENTRY, True), "above": ("b", ENTRY, False), "column": ("u", ENTRY, False),
 }  # fmt: skip
-# chosen: whether a span was on the Doc. said: checksum of its tokens' labels, if its probability is that they are right.
+# chosen: whether a span was on the Doc. checksum: of its tokens' labels, if its probability is that they are right.
 _SPAN_COLUMNS = {
     "start": ("u", SPAN, True), "end": ("u", SPAN, True), "raw": ("f", SPAN, True), "calibrated": ("f", SPAN, True),
-    "accept": ("i", SPAN, True), "chosen": ("b", SPAN, True), "said": ("u", SPAN, False),
+    "accept": ("i", SPAN, True), "chosen": ("b", SPAN, True), "checksum": ("u", SPAN, False),
 }  # fmt: skip
 
 
@@ -66,8 +66,8 @@ class TokenValues(NamedTuple):
 class SpanValues(NamedTuple):
     """The scores of one span, and whether it reaches its cut-off (accept: 1 or 0, -1 without cut-offs).
 
-    on_doc (bool): Whether the span was on the Doc; False for a candidate. layer (str), said (int): Annotation and checksum of
-    the token labels that the probability depends on; "" and 0 if it depends on none.
+    on_doc (bool): Whether the span was on the Doc; False for a candidate. layer (str), checksum (int): Annotation and
+    checksum of the token labels that the probability depends on; "" and 0 if it depends on none.
     """
 
     raw: float
@@ -75,7 +75,7 @@ class SpanValues(NamedTuple):
     accept: int
     on_doc: bool
     layer: str = ""
-    said: int = 0
+    checksum: int = 0
 
     @property
     def is_accepted(self) -> bool | None:
@@ -86,7 +86,7 @@ class SpanValues(NamedTuple):
         """Return whether the token labels that the probability depends on are still those that were scored."""
         return (
             not self.layer
-            or label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.said
+            or label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.checksum
         )
 
 
@@ -236,8 +236,8 @@ def _as_items(array: NDArray[Any]) -> Any:
 def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
     """Return (start, end, label) -> scores of each span of a block. part: Its entry "spans"."""
     start, end, *columns = (part[name].tolist() for name in ("start", "end", "raw", "calibrated", "accept", "chosen"))
-    said = part["said"].tolist() if "said" in part else [0] * len(start)
-    values = map(SpanValues, *columns, [part.get("layer", "")] * len(start), said)
+    checksums = part["checksum"].tolist() if "checksum" in part else [0] * len(start)
+    values = map(SpanValues, *columns, [part.get("layer", "")] * len(start), checksums)
     return dict(zip(zip(start, end, part["labels"], strict=True), values, strict=True))
 
 

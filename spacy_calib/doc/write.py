@@ -221,6 +221,6 @@ def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
     }
     if spans.layer:
         rows = label_rows(get_annotation(spans.layer), doc)
-        said = [label_checksum(rows, first, last) for first, last in zip(firsts, ends, strict=True)]
-        part |= {"layer": spans.layer, "said": np.array(said, dtype=np.uint32)}
+        checksums = [label_checksum(rows, first, last) for first, last in zip(firsts, ends, strict=True)]
+        part |= {"layer": spans.layer, "checksum": np.array(checksums, dtype=np.uint32)}
     return part

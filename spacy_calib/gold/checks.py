@@ -78,7 +78,7 @@ class GoldWatch:
             raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
     def check_corpus(self, component: str, corpus: ScoredCorpus, min_expected: float = 0.0) -> dict[str, Any] | None:
-        """Check the counts, and a scored corpus of the same gold by `check_outcomes`, with its `min_expected` and result."""
+        """Check what was counted so far, then a scored corpus of the same gold; arguments and result as of `check_outcomes`."""
         self.check(component)
         annotation, has_gold = self._annotation, np.flatnonzero(corpus.gold >= 0)
         gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]

@@ -207,7 +207,7 @@ def _write_rejected_labels(
 
 
 def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], values: Sequence[dict[str, Any]]) -> None:
-    """Write the heads of the first Doc that has arcs and the same tokens, and the arc labels on which all agree."""
+    """Write the heads of the first Doc that has arcs and the same tokens, and the arc labels of `values`, a dict per token."""
     starts = merged_doc.to_array([IDX]).tolist()
     parsed_doc = next((doc for doc in gold_docs if doc.has_annotation("DEP") and doc.to_array([IDX]).tolist() == starts), None)
     if parsed_doc is not None:

@@ -60,7 +60,7 @@ class DroppedGold:
         for example in examples:
             doc = example.reference
             conflicts.add(doc)
-            if annotation.n_units(doc) <= annotation.kind.first_unit or doc.text.isspace():
+            if not annotation.has_units(doc) or doc.text.isspace():
                 continue
             n_documents += 1
             if (comparison := get_label_comparison(doc, annotation.name)) is not None:

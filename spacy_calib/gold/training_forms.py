@@ -56,7 +56,7 @@ def doc_from_json(nlp: Language, file: Path, where: str, value: dict[str, Any]) 
 
 
 def read_tokens(record: dict[str, Any]) -> TextAnswers:
-    """Read tokens with tags as spans of a text with a space between tokens; tags may have a prefix B-, I-, E-, L-, S- or U-.
+    """Read "tokens" and "ner_tags" ("tags", "labels") as spans of a text with spaces; tags may have a prefix such as B- or S-.
 
     RAISES ValueError: the tags are numbers, or there is not one for each token.
     """

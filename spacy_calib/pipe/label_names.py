@@ -103,7 +103,7 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
-    """Rename the gold tags, parts of speech or categories of Docs. names (Mapping): Gold name -> new name."""
+    """Rename the gold labels of Docs. names: Gold name -> new name. Other categories stay, other labels of tokens go."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
         if annotation.kind.of_documents:
@@ -113,7 +113,6 @@ def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, st
 
 
 def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrator) -> None:
-    """Rename the gold spans of Docs to the names of a pipe."""
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed_labels else references:
@@ -170,7 +169,7 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_keys(pipe: Calibrator) -> dict[str, str]:
-    """Return label -> name to display, if it differs from the label; if several share a name the label follows in brackets."""
+    """Return label, or name in a pretrained map -> name to display, if it differs, with the label in brackets if ambiguous."""
     names = shown_names(pipe)
     n_owners = Counter(names.values())
     keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}

@@ -264,7 +264,7 @@ class SourceLookup:
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
         for index, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
-            if annotation.n_units(doc) <= annotation.kind.first_unit:
+            if not annotation.has_units(doc):
                 continue
             hashes = annotation.hashes(doc)
             is_bare = not np.count_nonzero(hashes) and not source.sets_labels  # no unit has a label

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def why_silent(pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Return why a pipe scored none of these Docs, by the first one with units to score; "" if no reason is found."""
     annotation, source = pipe.annotation, pipe.lookup.component()
-    doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.kind.first_unit), None)
+    doc = next((doc for doc in docs if annotation.has_units(doc)), None)
     if doc is None:
         return f"they contain no {annotation.kind.unit}s that it could score"
     obstacle = pipe.lookup.obstacle(source) or pipe.source.missing(source, [doc])[0]
@@ -47,7 +47,7 @@ class SilenceCheck:
         for example in examples:
             self.n_docs += 1
             # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.
-            if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.kind.first_unit:
+            if self._why is None and self._annotation.has_units(example.predicted):
                 self._why = why_silent(self._pipe, [example.predicted])
             yield example
 

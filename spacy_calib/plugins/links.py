@@ -168,7 +168,10 @@ class _GoldOptions:
         return np.where(np.repeat(self.is_open, lengths), if_open, self.right)
 
     def estimate_shares(self, probabilities: Floats) -> list[float]:
-        """Estimate the share of entities whose gold is an option: [with candidates, without]. probabilities: Softmax, (n,)."""
+        """Estimate the share of entities whose gold link is among their options: [of those with candidates, of those without].
+
+        probabilities (Floats): Of each option by the model, (n,), summing to 1 for each entity.
+        """
         empty = np.zeros(0)
         gold_sums, rejected_sums = (
             np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty

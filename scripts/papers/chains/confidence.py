@@ -144,6 +144,5 @@ def sample_learner(learner: OnlineLearner, tokens: Sequence[SparseFeatures], var
         return Chains.from_scores(scores, Potentials(weights[len(used_rows) :], zeros, zeros))
 
     return WeightSamples(
-        score_chains(mean),
-        lambda number: score_chains(spread * normals(weight_codes, number, seed).reshape(-1, width)),
+        score_chains(mean), lambda number: score_chains(spread * normals(weight_codes, number, seed).reshape(-1, width))
     )

@@ -19,10 +19,7 @@ TABLE_2 = {
     "np": {"arow": 0.946, "cw": 0.947, "pa": 0.946, "perceptron": 0.944},
     "spanish": {"arow": 0.775, "cw": 0.774, "pa": 0.773, "perceptron": 0.756},
 }
-TABLE_3 = {
-    "np": {"cw": (0.943, 2.34), "crf": (0.936, 2.66)},
-    "spanish": {"cw": (0.729, 4.09), "crf": (0.740, 2.05)},
-}
+TABLE_3 = {"np": {"cw": (0.943, 2.34), "crf": (0.936, 2.66)}, "spanish": {"cw": (0.729, 4.09), "crf": (0.740, 2.05)}}
 NAMES = {
     "arow": "AROW", "cw": "CW", "pa": "5-best PA", "perceptron": "perceptron", "crf": "CRF", "kd_pc": "KD-PC", "kd_fixed": "KD-Fixed",
     "delta": "Delta", "wkbv": "WKBV", "kbv": "KBV", "random": "random",

@@ -111,17 +111,17 @@ class PairwiseScaler:
     """
 
     def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, is_diagonal: bool):
-        """Put the weights of pairs of tags into a table (source, target), or into a vector if a tag influences only itself."""
+        """Put the weights of pairs of tags into a table (source, target), or into a vector of targets if `is_diagonal`."""
         from scipy.sparse import csr_matrix
 
         self.factor, self.biases, self.floor = factor, biases, floor
-        self.n_tags = len(biases) - 2
+        self.n_tags = len(biases) - 2  # without "the rest" and "past the end"
         self.diagonal: Floats | None = None
         if is_diagonal:
             self.diagonal = np.zeros(len(biases))
             self.diagonal[codes % len(biases)] = weights
             codes, weights = codes[:0], weights[:0]
-        sources, targets = np.divmod(codes, len(biases))
+        sources, targets = np.divmod(codes, len(biases))  # code = source * len(biases) + target
         # Rows and columns of the tags with a weight; one more column, of zeros, is for all other tags.
         rows, row = np.unique(sources, return_inverse=True)
         columns, column = np.unique(targets, return_inverse=True)

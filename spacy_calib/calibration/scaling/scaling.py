@@ -61,7 +61,7 @@ class Scaling(ABC):
         """Return the number of fitted parameters. RAISES C004: not fitted."""
 
     def describe(self) -> dict[str, Any]:
-        """Return "name", "biased", "temperature", "ridge" (both may be None) and "size" for `info`. RAISES C004: not fitted."""
+        """Return "name", "biased", "temperature" and "ridge" (or None), and "size" (number of parameters) for `calib info`."""
         description = {"name": self.registered, "biased": self.biased}
         return {**description, "temperature": None, "ridge": None, "size": self.size()}
 

@@ -35,15 +35,16 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     from ...pipe.scorer import corpus_of
 
     nlp = run.begin(run.files())
-    shows_texts = fitted_only or run.by is not None or bool(run.pages) or run.has_pictures
-    if has_fitted(run, nlp, shows_texts):
+    # Slices, pages and pictures are of fitted scores, and show whole sentences.
+    needs_fit = fitted_only or run.by is not None or bool(run.pages) or run.has_pictures
+    if has_fitted(run, nlp, needs_fit):
         examples = run.read(nlp)
         pipes = run.pipes(nlp, examples, allow_many=True)
     else:
         nlp, pipe = insert_unfitted(nlp, run.model, run.component, gold_preproc=run.gold_preproc)
         examples, pipes = run.read(nlp), [pipe]
     obstacles = find_obstacles(nlp, pipes)
-    examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=shows_texts)
+    examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=needs_fit)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     check_evaluable(pipes, corpora, examples, run.silent)
     slicing = None

@@ -177,8 +177,8 @@ class DriftProfile(Serializable):
     labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of those in MIN_DOCUMENTS documents.
     means (Floats): Mean raw and calibrated score, share of each of the L labels and of all others, mean raw score of entities:
         shape (K,), K = L + 4.
-    chances (Floats): For each check the 99.5 % quantile of the difference from `means` to those of endless such texts, (4,).
-    limits (Floats): For each check the smallest difference that matters, (4,).
+    chances (Floats): For each of _CHECKS the 99.5 % quantile of the difference that texts like those of the fit have by chance,
+        (4,). limits (Floats): For each the smallest difference that matters, (4,).
     """
 
     documents: int = saved_field(whole(MIN_DOCUMENTS))

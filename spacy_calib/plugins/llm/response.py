@@ -206,8 +206,8 @@ class Answer:
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
         """Locate pairs of a text and a type in the answer, for example from JSON; pairs not in it are left out.
 
-        Texts and types are values or keys of JSON, or else parts of the text. Of several occurrences of a text the one nearest
-        to the type is taken, in the same object or list or one above; a repeated pair gets another occurrence.
+        Texts and types are values or keys of JSON, or, in an answer that is no JSON, parts of it. Of several occurrences of a
+        text the one nearest to the type is taken, in the same object or list or one above; a repeated pair gets another one.
         """
         pairs = list(pairs)
         matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}

@@ -41,8 +41,6 @@ COLUMNS = (
     "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:7],
     "lower", "capitals", *names.COLUMNS,
 )  # fmt: skip
-# Evidence with a coefficient for each entity type: "proper*PERSON".
-_BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
 # Forms of a text with coefficients of their own, "lower: type*PERSON": no capital letters, or this share of words in capitals.
 FORMS = ("lower", "capitals")
 _CAPITALS_SHARE = 0.9
@@ -337,19 +335,3 @@ class SpanEvidence:
         depths = self._columns["depth"][self._tokens]
         places = [first + int(depths[first : last + 1].argmin()) for first, last in zip(self._firsts, self._lasts, strict=True)]
         return self._tokens[np.array(places, dtype=np.intp)]
-
-
-def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
-    """Return the evidence that each map without lists uses: key of NEEDS -> names of evidence. types: Entity labels."""
-    by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
-    shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
-    simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]
-    form_names = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
-    tagger_names = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
-    parser_names = [
-        *by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address",
-    ]  # fmt: skip
-    return {
-        "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names],
-        "ner, tagger": [*simple, *form_names, *tagger_names], "ner": [*simple, *form_names, *by_type["log-odds"]],
-    }  # fmt: skip

@@ -63,7 +63,7 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The doubts, highest priority first, ties in text order; number of gold labels audited; estimated number of wrong ones."""
+    """The gold labels that may be wrong, highest priority first. About n_wrong of the n_labels audited labels are wrong."""
 
     doubts: list[Doubt]
     n_labels: int

@@ -161,7 +161,11 @@ def rank(
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose the units to review. order (str): Name of the plan's order. RETURNS (tuple): Their tasks; the result of `rank`."""
+    """Choose the units to review. order (str): Name of the plan's order. RETURNS (tuple): Their tasks; the dict of `rank`.
+
+    With a pretrained card, the expected number of wrong units gets the range of the card's bias (mean score - share of right
+    ones), which holds for all tokens or all entities: it is None for a selection of them, and for sentences and documents.
+    """
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.findings import summarize_orders
@@ -183,7 +187,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
     if plan.is_sample:
         result["sample"], questions = describe_sample(pipe, queue, plan)
         tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
-    if (bias := pipe.fit_info.card_bias) is not None:  # of all tokens or entities, not of doubtful ones, sentences or documents
+    if (bias := pipe.fit_info.card_bias) is not None:
         n, wrong = result["units"], result["expected_wrong"]
         is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
         result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None

@@ -134,7 +134,7 @@ def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[li
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
-    """Return the tokens B0, B1, S0 and S1 of each state, -1 for none, shape (4, n_states). ids: The states' features."""
+    """Return the tokens B0, B1, S0 and S1 (-1 for none), (4, n_states). ids: Tokens of the features, (n_states, n_features)."""
     return np.ascontiguousarray(ids[:, :4].T, dtype=np.intp)
 
 

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
+from pretrain.entities import evidence_names
 from spacy.tokens import Doc
 
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
-from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths, evidence_names
+from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, JOINERS, SUPPORTS, NameLists
 from spacy_calib.registry import registered_maker
 from spacy_calib.schema import InvalidState

@@ -79,7 +79,7 @@ def compare_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> l
 
 
 def expected_recall(units: ReviewUnits) -> list[float | None]:
-    """Return, for each of SHARES, the share of all errors that the scores expect in the first units, most doubtful first."""
+    """Return the share of all errors that the scores expect among the most doubtful units, for each of SHARES of the units."""
     doubt = 1 - units.calibrated
     return recall_at(review_order(doubt, 1 - units.raw), doubt)
 
