@@ -267,15 +267,6 @@ def known(n: int = 20_000, seed: int = 0):
     return scores, rng.random(n) < truth, tags, of_tag[tags], truth
 
 
-def test_known_truth_is_recovered():
-    scores, hits, tags, groups, truth = known()
-    made = TagOffsets().fit(scores, hits, tags, 40, groups, 2)
-    off = np.sqrt(np.mean((made.predict(scores, tags, groups) - truth) ** 2))
-    assert off < 0.025 < np.sqrt(np.mean((scores - truth) ** 2)) / 4
-    assert made.groups_.values[0] < -0.2
-    assert made.groups_.values[1] > 0.2
-
-
 @pytest.mark.parametrize(
     "pooling", [TagOffsets(), TagOffsets(0), TagOffsets(2.0, 0), TagOffsets(1.0, INF), TagOffsets(INF, 1.0)]
 )

@@ -9,6 +9,7 @@ from thinc.api import Config
 
 from spacy_calib import CalibError
 from spacy_calib.cli.fitting.settings import settings_from_file
+from spacy_calib.sources.scores_on_doc import TokenScoresSource
 
 LABELS = ["$", "PRP$", "WP$", "NN", "''"]
 
@@ -74,6 +75,12 @@ def test_other_labels_of_a_config_are_not_overwritten(tmp_path):
     pipeline_with_labels(LABELS).get_pipe("calib").to_disk(tmp_path)
     calib = pipeline_with_labels(["A", "B", "C", "D", "E"]).get_pipe("calib").from_disk(tmp_path)
     assert calib.source.labels(None) == ("A", "B", "C", "D", "E")
+
+
+def test_scores_on_the_doc_take_saved_labels_that_differ_in_dollar_signs_alone():
+    source = TokenScoresSource(labels=["NN", "PRP$$"])
+    assert [source.restore_labels(saved) for saved in (["NN", "PRP$"], ["NN", "PRP$"], ["NN", "VB"])] == [True, False, False]
+    assert source.kept_labels() == ("NN", "PRP$")
 
 
 def test_a_label_that_no_config_can_hold_is_refused():

@@ -357,31 +357,6 @@ def test_with_one_tag_and_penalties_it_is_logistic_regression_on_columns_in_thei
     np.testing.assert_allclose(scaled_by(scaling, pairs), peer.predict_proba(columns)[:, 1], rtol=0, atol=SCORE)
 
 
-def test_biases_are_recovered():
-    truth = distortion(5, seed=11)._replace(weights=np.zeros((5, 6)))
-    pairs, _ = drawn(4000, 5, seed=12, truth=truth)
-    scaling = VectorScaling().fit(pairs, 5)
-    # A tag's weight takes a little of its bias: what they do together is compared, at a chance of .1.
-    values = unflatten(flatten(scaling), 5, VectorScaling)
-    together = values.biases + np.append(np.diag(values.weights), 0) * math.log(0.1 / FLOOR)
-    together += (values.factor - truth.factor) * math.log(0.1)
-    np.testing.assert_allclose(together - together.mean(), truth.biases, rtol=0, atol=0.2)
-
-
-def test_confused_tags_are_told_apart():
-    """Where tag 0 is likely the gold tag is often 1, and the other way round for tags 2 and 3."""
-    weights = np.zeros((4, 5))
-    weights[0, 1] = weights[3, 2] = 0.4
-    truth = Weights(0.8, np.zeros(5), weights - weights.mean(axis=1, keepdims=True))
-    pairs, _ = drawn(3000, 4, seed=13, truth=truth)
-    found = unflatten(flatten(MatrixScaling(ridge=10.0).fit(pairs, 4)), 4, MatrixScaling)
-    np.testing.assert_allclose(found.weights.sum(axis=1), 0, rtol=0, atol=0.1)  # what is common to all changes only the penalty
-    np.testing.assert_allclose(found.weights, truth.weights, rtol=0, atol=0.12)
-    # The greatest weight on an other tag stands where it should.
-    others = found.weights - np.pad(np.diag(np.full(4, np.inf)), ((0, 0), (0, 1)))
-    assert np.argsort(others.ravel())[-2:].tolist() in ([1, 17], [17, 1])
-
-
 def test_log_loss_falls_on_fresh_data_and_each_kind_finds_what_it_can():
     truth = distortion(5, seed=14)
     pairs, _ = drawn(2000, 5, seed=15, truth=truth)
