@@ -50,7 +50,6 @@ _MODULES = {
     "report": ".plugins.report.report",
 }
 
-
 if not TYPE_CHECKING:  # a type checker would take any name
 
     def __getattr__(name):

@@ -19,7 +19,6 @@ def load_pyarrow() -> Any:
 
 # Limits of a PNG: pixels on a side in matplotlib, and pixels whose colours take a gigabyte of memory.
 MAX_SIDE, MAX_PIXELS = 2**16, 2**28
-
 # Metadata left out: they hold the time and the program of writing, so that equal pictures would have different bytes.
 _NO_TRACES: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
@@ -40,7 +39,7 @@ def figure_class() -> Any:
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150, text: bool = False) -> bytes:
     """Return a matplotlib figure as the bytes of a picture file, the same bytes each time.
 
-    suffix (str): ".png", ".svg" or ".pdf". text (bool): Write letters in SVG as text in place of shapes.
+    suffix (str): ".png", ".svg" or ".pdf". dpi (int): Pixels per inch. text (bool): Write letters in SVG as text, not shapes.
     RAISES C104: the PNG would be too large.
     """
     import io

@@ -70,8 +70,7 @@ REGISTERED = {
         "spacy-calib.SmoothCalibrationError.v1": ".metrics.smooth_error:SmoothCalibrationError",
     },
 }
-# The prefix of the registered names of this package.
-OURS = "spacy-calib."
+OURS = "spacy-calib."  # the prefix of the registered names of this package
 _NAMES = (
     "calib_sources", "calib_scores", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_contexts",
     "calib_metrics", "calib_keys", "calib_asks",
@@ -164,7 +163,7 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the registered function with this name, or None. kind (str): "@" and the registry. RAISES C500: import fails."""
+    """Return the registered function with this name, or None. kind: "@" and the registry's name. RAISES C500: import fails."""
     registry = REGISTRIES[kind.removeprefix("@")]
     return registry.get(name) if name in registry else None
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from .errors import brief
 
 Form = Callable[[Any, str], Any]
-
 # The largest integer that a float holds exactly; the bound of learned numbers, so that their sums and products are finite.
 MAX_WHOLE = 1 << 53
 MAX_NUMBER = 1e12
@@ -34,7 +33,7 @@ class InvalidState(ValueError):
 
 
 def anything(value: Any, where: str) -> Any:
-    """Return the value unchecked, as another form checks it later."""
+    """Accept any value: the form of values that are checked later."""
     return value
 
 

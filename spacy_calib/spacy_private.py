@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacy.language import FactoryMeta, Language
 
-# Where a Language keeps its pipes.
-_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")
+_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")  # where a Language keeps its pipes
 # First part of the keys of `Doc.user_data` whose third and fourth parts spaCy moves when it cuts and joins Docs.
 EXTENSION_KEY = "._."
 

@@ -14,17 +14,13 @@ from .schema import Serializable, saved_field, text, tuple_of, whole, wholes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-
 # Scores computed in float64 from float32 logits may exceed 1 by a rounding error of this size.
 ROUNDING = 1e-9
-# The same for probabilities that were computed in single precision.
+# The size of such an error for probabilities that were computed in single precision.
 SINGLE_PRECISION = 1e-6
-# Label of tokens outside of all entities.
-OUTSIDE = "O"
+OUTSIDE = "O"  # label of tokens outside of all entities
 # Annotations whose labels differ from unit to unit: lemmas by edit trees, identities that an entity may be linked to.
 OPEN = ("lemma", "link")
-
-
 Sum = TypeVar("Sum", bound="FieldwiseSum")
 
 
@@ -109,8 +105,7 @@ class Marginals:
 
     rows (Ints): Token of each entry, ascending, in [0, n_tokens).
     tags (Ints): Label of each entry, as a column of the source's labels.
-    scores (Floats): Probability of each entry, in [0, 1].
-    n_tokens (int): Number of tokens.
+    scores (Floats): Probability of each entry, in [0, 1]. n_tokens (int): Number of tokens.
     names (Sequence[str] | None): Label of each entry if columns are not labels: a column may be an edit tree, a label a lemma.
     """
 

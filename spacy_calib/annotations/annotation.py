@@ -69,7 +69,7 @@ class Annotation(ABC):
         return cast(Hashes, doc.to_array(_POSITION_ATTRS))
 
     def partner(self, token: Token) -> Token | None:
-        """Return the token's head (arcs), the last token of the entity that it begins (links; None if none), else the token."""
+        """Return the token's head (arcs), the last token of the entity that it begins (links; None if none), else itself."""
         return token
 
     # Labels
@@ -105,18 +105,18 @@ class Annotation(ABC):
         spans = rejected_in(self, example.reference)
         if spans is None:
             return None
-        labels: dict[int, list[int]] = {}
-        for start, _, label in spans:
-            labels.setdefault(start, []).append(label)
-        pairs = zip(*(column.tolist() for column in _align(example)), strict=True)
-        return {(row, label) for row, gold_token in pairs for label in labels.get(gold_token, ())}
+        labels_by_token: dict[int, list[int]] = {}
+        for start, _, label in spans:  # each span is one gold token
+            labels_by_token.setdefault(start, []).append(label)
+        aligned = zip(*(column.tolist() for column in _align(example)), strict=True)
+        return {(row, label) for row, gold_token in aligned for label in labels_by_token.get(gold_token, ())}
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether each is right, (n,). rows: Units of the predicted Doc. hashes: The label of each."""
+        """Return for n labels whether each is right, (n,). rows: Units of the predicted Doc. hashes: Hash of each label."""
         return self.aligned_gold(example)[rows] == hashes
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether the gold decides if each is right, (n,). rows, hashes: As for `is_gold`.
+        """Return for n labels whether the gold decides if each is right, (n,). rows: Unit of each label. hashes: Label hashes.
 
         If the gold consists of yes/no answers, it decides about rejected labels and about the gold label. The gold label of a
         token with rejected labels is left out: it would count only when it is predicted. That of a document is not left out,
@@ -166,7 +166,7 @@ class Annotation(ABC):
         counts: Counter[int] = Counter()
         strings = None
         for doc in docs:
-            strings = doc.vocab.strings
+            strings = doc.vocab.strings  # all Docs have one vocab
             keys, n = np.unique(self.gold_hashes(doc), return_counts=True)
             counts.update(dict(zip(keys.tolist(), n.tolist(), strict=True)))
         counts.pop(0, None)
@@ -179,7 +179,7 @@ class Annotation(ABC):
 
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return (the predicted tokens, except white space, that align with exactly one gold token; the gold token of each)."""
-    alignment = example.alignment.x2y  # computed at each access
+    alignment = example.alignment.x2y  # computed at each access; `data` has the gold tokens of all predicted tokens in a row
     lengths = _lengths(example, alignment)
     rows = np.flatnonzero((lengths == 1) & ~is_space(example.predicted))
     return rows, np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[rows]]
@@ -199,7 +199,7 @@ def mark_rejected(annotation: Annotation, gold: Hashes, example: Example) -> Has
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:
-    """Count the "tokens" of Docs with gold, without white space, and those not aligned with one gold token ("left_out")."""
+    """Return {"tokens": words in Docs with gold, "left_out": those of them that align with no or several gold tokens}."""
     counts = {"tokens": 0, "left_out": 0}
     for example in examples:
         if annotation.gold_hashes(example.reference).any():
@@ -222,7 +222,7 @@ def has_gold(annotation: Annotation, doc: Doc) -> bool:
 
 
 def texts_of(annotation: Annotation, doc: Doc) -> list[str]:
-    """Return the text of each unit of a Doc."""
+    """Return the text of each unit of a Doc: of its tokens, or of the document; [] for an empty Doc."""
     return [token.text for token in doc] if not annotation.kind.of_documents else [doc.text][: annotation.n_units(doc)]
 
 
@@ -240,7 +240,7 @@ def is_space(doc: Doc) -> NDArray[np.bool_]:
 
 
 def map_unique(codes: NDArray[Any], to_hash: Callable[[Any], int]) -> Hashes:
-    """Return the hash that a function gives for each code. The function is called once for each distinct code."""
+    """Return the hash that `to_hash` gives for each code, shape (n,). `to_hash` is called once for each distinct code."""
     code_list = codes.tolist()
     values = {code: to_hash(code) for code in dict.fromkeys(code_list)}
     return np.array([values[code] for code in code_list], dtype=np.uint64)

@@ -46,14 +46,14 @@ class ArcAnnotation(Annotation):
         return head_offsets(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n arcs whether the head is right and, unless only heads are compared, the label too. rows: Tokens."""
+        """Return for n arcs whether the head is right and, unless only heads are compared, the label. rows: Their tokens."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
         gold_token = np.full(n, -1)  # of each predicted token; -1 if it aligns with none or several
         single = np.flatnonzero(lengths[:n] == 1)
         gold_token[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
         aligned_head = gold_token[_heads(example.predicted)]  # the gold token that the predicted head aligns with
-        gold_heads = np.append(_heads(example.reference), -1)
+        gold_heads = np.append(_heads(example.reference), -1)  # the last element is read by gold_token -1
         right = ((gold_token >= 0) & (aligned_head >= 0) & (gold_heads[gold_token] == aligned_head))[rows]
         if self.kind.any_label:
             return right
@@ -76,7 +76,7 @@ class ArcAnnotation(Annotation):
         return np.array(hits, dtype=np.intp)
 
     def _string(self, key: int, strings: object) -> str:
-        return _ROOT if key == get_string_id(_ROOT) else super()._string(key, strings)
+        return _ROOT if key == get_string_id(_ROOT) else super()._string(key, strings)  # "ROOT" may be missing in `strings`
 
 
 def _heads(doc: Doc) -> NDArray[np.int64]:

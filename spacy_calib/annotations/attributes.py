@@ -64,7 +64,7 @@ class MorphAnnotation(Annotation):
 
     @staticmethod
     def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
-        """Return the label of a tag and features, "" if both are empty; has_morph: Empty features are a label ("_"), too."""
+        """Return the label of a POS tag and features, "" for none. has_morph: The features were set, so "" is a label ("_")."""
         if not pos and not morph and not has_morph:
             return ""
         feats = Morphology.feats_to_dict(morph)
@@ -77,13 +77,13 @@ class SentAnnotation(Annotation):
     """Sentence starts: "S" for the first token of a sentence, "I" for others; a Doc's first token, always a start, has none."""
 
     name = "sent"
-    starts = {1: "S", -1: "I"}
+    starts = {1: "S", -1: "I"}  # value of SENT_START -> label
     kind = SENT
 
     def hashes(self, doc: Doc) -> Hashes:
         signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
         hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
-        hashes[: self.kind.first_unit] = 0
+        hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label
         return hashes
 
     def gold_hashes(self, doc: Doc) -> Hashes:
@@ -91,7 +91,7 @@ class SentAnnotation(Annotation):
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = self.hashes(doc)
         hashes[hashes == 0] = get_string_id("I")  # in a Doc with sentences a token without a mark is no start
-        hashes[: self.kind.first_unit] = 0
+        hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label
         return hashes
 
     def label(self, token: Token) -> str:

@@ -70,12 +70,12 @@ class DocumentAnnotation(Annotation):
 
 
 class CatsAnnotation(DocumentAnnotation):
-    """The highest category in `doc.cats`. labels: Categories that compete, () for all. overlapping: Several can be right."""
+    """The category with the highest value in `doc.cats`. labels: Categories, () for all. overlapping: Several can be right."""
 
     def __init__(self, labels: Sequence[str] = (), overlapping: bool = False):
         self.labels = tuple(labels)
         self.kind = MULTI_CATEGORIES if overlapping else CATEGORIES
-        # In the name a brace begins a map of labels (MAPPED).
+        # A brace in the name would begin a label map (MAPPED).
         names = json.dumps(self.labels, ensure_ascii=False).replace("{", "\\u007b")
         self.name = (MULTI if overlapping else CATS) + (f" {names}" if self.labels else "")
 
@@ -97,7 +97,7 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(names), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return the rejected (unit, label hash) pairs; None for overlapping ones and for two (one answer decides both)."""
+        """Return rejected (unit, label hash) pairs; None for overlapping categories and for two: a no is a yes to the other."""
         return None if self.kind.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
@@ -125,8 +125,9 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    The label of exclusive categories is the one with the highest value; if all are 0 and the Doc has one other category, that
-    one, which the component does not know. The label of overlapping categories is the highest above 0.5, or "(none)".
+    The label of exclusive categories is the one with the highest value above 0. If none is above 0, it is the only category
+    without a value, if annotators rejected all others; else the only other category of the Doc, which the component does not
+    know. The label of overlapping categories is the highest above 0.5, or "(none)".
 
     categories (CatsAnnotation): The annotation of predicted Docs. RAISES C261 (when read): several values are the highest.
     """
@@ -137,12 +138,12 @@ class GoldCats(DocumentAnnotation):
         self.kind = categories.kind
 
     def label_at(self, doc: Doc, row: int) -> str:
-        """Return the gold category of a Doc, "" for none. If annotators rejected all categories but one, it is this one."""
+        """Return the gold category of a Doc, "" for none. RAISES C261: several exclusive categories have the highest value."""
         values = self.categories.values(doc)
         if not values:
             return ""
         if self.kind.overlapping:
-            return next(iter(_positive(values)), self.kind.no_label_names[0])
+            return next(iter(_positive(values)), self.kind.no_label_names[0])  # else "(none)"
         highest = [name for name, value in values.items() if 0 < value == max(values.values())]
         unanswered_names = (
             [name for name in self.categories.labels if name not in values] if self.kind.rejected_key in doc.spans else []
@@ -185,7 +186,7 @@ class MappedAnnotation(Annotation):
         self.kind = inner.kind
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         evaluate_spans: Any = type(inner).evaluate_spans
-        self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)  # with the labels of this annotation
+        self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)  # compares labels of this annotation
         self._no_counterpart = OUTSIDE if self.kind.has_types else ""
         self._gold = inner.in_scheme(self.counterpart)
         for name in ("n_units", "unit_positions", "spans_on", "known_tokens"):
@@ -209,7 +210,7 @@ class MappedAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         keys, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
-        units = zip(keys.tolist(), first.tolist(), strict=True)
+        units = zip(keys.tolist(), first.tolist(), strict=True)  # each distinct label's hash, and the first unit that has it
         names = [self.label_at(doc, i) if key else "" for key, i in units]
         return np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)[inverse.reshape(-1)]
 
@@ -231,4 +232,4 @@ class MappedAnnotation(Annotation):
 def split_mapped_name(name: str) -> tuple[str, LabelMap]:
     """Split the name of a mapped annotation: return (the name of the inner annotation, the label map)."""
     inner, _, table = name.partition(MAPPED)
-    return inner, json.loads(MAPPED.lstrip() + table)
+    return inner, json.loads(MAPPED.lstrip() + table)  # MAPPED contains the beginning of the JSON

@@ -40,7 +40,7 @@ class LabelScheme:
     """The correspondence between the labels of a component, of its calib pipe and of the gold.
 
     table (Mapping): Label of the component -> its name in the pipe, "" for none; labels without entry keep their name.
-    first_of (Mapping): Label of the component -> the first of all that the gold does not distinguish from it.
+    first_of (Mapping): Label of the component -> the first of the labels that the gold does not tell from it.
     gold (Mapping): Gold label -> the first label of the component that it means. unused_labels (tuple): Labels of the component
     that the gold never uses. is_coarse (bool | None): Whether its LOC means all locations; None if nothing depends on this.
     """
@@ -67,12 +67,12 @@ class LabelScheme:
 
     @property
     def is_plain(self) -> bool:
-        """Whether labels can be compared by their names in the pipe: it merges exactly the labels that the gold merges."""
+        """Whether labels can be compared by their names in the pipe, which merges exactly the labels that the gold merges."""
         named_labels = [label for label in self.first_of if self.name(label)]
-        label_of_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
-        merges_alike = all(self.first_of[label] == self.first_of[label_of_name[self.name(label)]] for label in named_labels)
+        first_by_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
+        merges_alike = all(self.first_of[label] == self.first_of[first_by_name[self.name(label)]] for label in named_labels)
         n_gold_groups = len({self.first_of[label] for label in named_labels})
-        return merges_alike and n_gold_groups == len(label_of_name) and not self.unused_labels
+        return merges_alike and n_gold_groups == len(first_by_name) and not self.unused_labels
 
     @property
     def loc_sentence(self) -> str:
@@ -97,13 +97,13 @@ def read_scheme(
     """Match the labels of some gold data with the labels of a component.
 
     labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold. table
-    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): More such maps, as on a card.
+    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Maps from labels to further names.
     user_map (Mapping | None): Label of the component -> its name in this gold, given by the user. rejected_labels (Iterable):
     Labels that annotators rejected; they decide what LOC means only if no label of a location was accepted.
     """
     maps, is_coarse, rejected_labels = [table, *extra_maps, COARSE], None, list(rejected_labels)
     if user_map is None and len({LOC, *_FINE_LOCATIONS}.intersection(labels)) > 1:
-        loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}
+        loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}  # LOC, and its names in the maps
         fine_names = {label: {label, *(names.get(label, "") for names in maps)} - {*loc_names, ""} for label in _FINE_LOCATIONS}
         location_names = loc_names.union(*fine_names.values())
         gold_labels = rejected_labels if location_names.isdisjoint(counts) else counts
@@ -116,6 +116,7 @@ def read_scheme(
         if user_map is not None:
             owners = [label for label in labels if user_map.get(label, label) == name]
         elif is_coarse is not None and name in loc_names:
+            # A coarse name means LOC, GPE and FAC, but not those with another name in the pipe; else it means LOC alone.
             location_labels = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
             owners = [label for label in location_labels if table.get(label, name) in loc_names or label == LOC == name]
             owners = owners if is_coarse else owners[:1]
@@ -130,13 +131,13 @@ def read_scheme(
 
 
 def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels of the component that a gold label means, by the first map (the pipe's, ...) that has its name."""
+    """Return the labels that a gold label `name` means, by the first rule below that finds any. maps: The pipe's first."""
     table, *extra_maps = maps
     candidates = [
-        [label for label in labels if table.get(label) == name],
+        [label for label in labels if table.get(label) == name],  # those with this name in the calib pipe
         [label for label in labels if label == name],
         *([label for label in labels if names.get(label) == name] for names in extra_maps),
-        [label for label in labels if label == COARSE.get(name)],
+        [label for label in labels if label == COARSE.get(name)],  # a coarse label, if the gold label is fine
     ]
     return next(filter(None, candidates), [])
 
@@ -167,7 +168,7 @@ def span_confusions(
 def propose_gold_labels(
     labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]
 ) -> dict[str, str]:
-    """Propose for labels of a component an unknown gold label: a common synonym, else the most frequent one of its spans.
+    """Propose for each label of a component an unknown gold label: a common synonym, else the most frequent one on its spans.
 
     unknown (Collection[str]): Gold labels that the component lacks. confusions (Mapping): (predicted label, gold label) ->
     number of spans. RETURNS (dict): Label of the component -> gold label; labels without a proposal are left out.
@@ -182,7 +183,7 @@ def propose_gold_labels(
         elif span_counts.get(best, 0) >= _MIN_SPANS and span_counts[best] == max(
             n for (key, _), n in confusions.items() if key == label
         ):
-            proposals[label] = best
+            proposals[label] = best  # no known gold label is more frequent on these spans
     return proposals
 
 
@@ -210,10 +211,10 @@ class LabelComparison:
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-        """Return the gold label hash of each predicted token, for comparison with the labels that the component predicted.
+        """Return the gold label hash of each predicted token, to be compared with `annotation.hashes` of the predicted Doc.
 
-        If the gold does not tell the predicted label from the right one, the predicted one is returned, else that of the gold;
-        0 (no gold) outside of gold entities if the gold never uses the predicted label. gold: Labels by their names in the pipe
+        A token gets its predicted label if its gold label means this label, too; 0 (no gold) if it is outside of gold entities
+        and the gold never uses its predicted label; else its gold label. gold: Hash of each gold label's name in the pipe.
         """
         doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
         keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
@@ -222,9 +223,9 @@ class LabelComparison:
             label = inner.label_at(doc, token) if key else ""
             prefix, name = (label[:2], label[2:]) if inner.kind.has_prefixes and label[1:2] == "-" else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
-            if name in self.scheme.first_of:  # the pipe's name of all that the gold does not tell apart
+            if name in self.scheme.first_of:  # the pipe's name of the labels that the gold does not tell apart
                 matching_gold[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
         inverse = inverse.reshape(-1)
         is_same = (matching_gold[inverse] == gold) & (gold != 0)
-        is_open = is_unused[inverse] & (gold == _OUT)
-        return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))
+        has_no_gold = is_unused[inverse] & (gold == _OUT)
+        return np.where(has_no_gold, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))

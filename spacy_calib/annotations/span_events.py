@@ -113,7 +113,7 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey
         start = first_token(example.predicted, start, end, event)
         gold_tokens = example.alignment.x2y[start:end]
         if not len(gold_tokens) or (comparison is not None and label in comparison.unused_labels):
-            hits.append(-1)
+            hits.append(-1)  # not aligned, or a label that the gold never uses
             continue
         gold_label = annotation.gold_span_label(label) if comparison is None else comparison.firsts.get(label, label)
         first, last = int(gold_tokens[0]), int(gold_tokens[-1]) + 1

@@ -35,9 +35,10 @@ _OUT = np.uint64(get_string_id("O"))
 
 
 class _SpanTokenAnnotation(Annotation):
-    """Base class: token labels from spans. Yes/no answers about spans are no gold of tokens, as predictions chose the spans."""
+    """Base class of annotations whose token labels come from spans."""
 
     def gold_hashes(self, doc: Doc) -> Hashes:
+        # Yes/no answers about predicted spans are no gold of tokens.
         return self.hashes(doc) if rejected_in(self, doc) is None else np.zeros(len(doc), dtype=np.uint64)
 
     def aligned_gold(self, example: Example) -> Hashes:
@@ -59,7 +60,7 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
         share of tokens with gold is less than half as high outside of predicted entities as inside.
         """
         gold = super().aligned_gold(example)
-        words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
+        words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0  # [1]: ENT_TYPE
         shares = [float((gold[mask] != 0).mean()) for mask in (words & ~is_entity, words & is_entity) if mask.any()]
         return np.zeros_like(gold) if len(shares) == 2 and 2 * shares[0] < shares[1] else gold
 
@@ -67,7 +68,7 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
         return doc.ents
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
-        return _entity_columns(doc)[0] != 0
+        return _entity_columns(doc)[0] != 0  # ENT_IOB, 0 for a token without annotation
 
     def _string(self, key: int, strings: object) -> str:
         return _label_or_out(key, strings)
@@ -104,8 +105,8 @@ class BiluoAnnotation(_EntityTokenAnnotation):
         def hash_of_tag(letter: str, kind: Any) -> int:
             return get_string_id(f"{letter}-{doc.vocab.strings[int(kind)]}")
 
-        continues = np.append(iob[1:] == 1, False)[: len(iob)]
-        prefix = np.where(iob == 3, np.where(continues, 1, 4), np.where(continues, 2, 3))  # B, U, I, L
+        continues = np.append(iob[1:] == 1, False)[: len(iob)]  # whether the next token is inside (1 in ENT_IOB; 3 begins)
+        prefix = np.where(iob == 3, np.where(continues, 1, 4), np.where(continues, 2, 3))  # codes: 1 B, 2 I, 3 L, 4 U
         codes = np.where(kinds != 0, prefix, 0)
         hashes = np.where(iob != 0, _OUT, np.uint64(0))
         for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
@@ -181,15 +182,15 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether a gold span with the label covers the gold token that the row aligns with."""
+        """Return for n labels whether a gold span with the label covers the gold token aligned with the unit. rows: Units."""
         hits = self.aligned_gold(example)[rows] == hashes
         alignment = example.alignment.x2y
         gold_tokens = {
             (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
         }
         for i in np.flatnonzero(~hits).tolist():
-            partners = alignment[int(rows[i])]
-            hits[i] = len(partners) == 1 and (int(partners[0]), int(hashes[i])) in gold_tokens
+            aligned = alignment[int(rows[i])]
+            hits[i] = len(aligned) == 1 and (int(aligned[0]), int(hashes[i])) in gold_tokens
         return hits
 
 
@@ -224,7 +225,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return token
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
-        """Return the distance in characters from each entity's first token to its last, at the first token, (n_tokens,)."""
+        """Return for an entity's first token the offset, in characters, of the last token; NO_PARTNER for any other token."""
         starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
             partners[entity.start] = starts[entity.end - 1] - starts[entity.start]
@@ -264,7 +265,7 @@ def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
     values = group.attrs.get("scores")
     if values is None:
         return None
-    scores = np.asarray(values.get() if hasattr(values, "get") else values, dtype=np.float64).reshape(-1)
+    scores = np.asarray(values.get() if hasattr(values, "get") else values, dtype=np.float64).reshape(-1)  # get: of cupy
     return scores if len(scores) == len(group) else None
 
 

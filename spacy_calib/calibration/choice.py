@@ -80,7 +80,7 @@ class ChoiceInputs:
     @property
     def few_documents(self) -> bool:
         """Whether there are too few documents for cross-validation, so that `units` are blocks of tokens."""
-        return self.units is not self.data.documents
+        return self.units is not self.data.documents  # `documents_or_blocks` returns either blocks, or this very array
 
     @cached_property
     def is_comparable(self) -> bool:
@@ -89,7 +89,7 @@ class ChoiceInputs:
 
 
 def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Return the candidate plan with the lowest cross-validated log loss (but see `pick`), with a table of all candidates."""
+    """Return the plan of lowest cross-validated log loss (raw scores only if clearly lowest), with a table of candidates."""
     data, plans = inputs.data, candidates(selector, inputs, progress)
     ranking = sorted((plan for plan in plans if not plan.why), key=lambda plan: (plan.losses.mean(), plan.size))
     trials = compare(ranking, inputs.units[data.kept_indices])
@@ -113,13 +113,16 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
     contexts = [*_context_plans(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
     why = "" if inputs.is_comparable else _NOTHING_HELD_OUT
     if any(plan.uses_context and plan.context is not None and plan.context.is_required for plan in contexts):
-        why = "the context is required"
+        why = "the context is required"  # so plans without it are not compared
         plans = [replace(plan, why=plan.why or why) for plan in plans]
     return [*plans, *contexts, *_map_plans(raw, _list_methods(selector, inputs, why), inputs, comparing)]
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Return a row per plan: name, mean loss, and its difference to the first plan's, with a standard error over units."""
+    """Return a row per plan: "candidate" (name), mean "loss", its "difference" from the first plan's, standard "error", "size".
+
+    ranking: Plans, lowest loss first. units (Ints): Document, or block of tokens, of each kept pair, for the standard error.
+    """
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
@@ -128,14 +131,14 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return the index of the trial to take: 0, the one of lowest loss; 1 if 0 is raw scores and 1 within a standard error."""
+    """Return 0 (the trial of lowest loss), or 1 if trial 0 is the raw scores and trial 1 is at most a standard error worse."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
 
 def lowest_taken(settings: StepSettings) -> float:
     """Return the raw score below which a fit reads no entries: the threshold, or the floor of a scaling if that is lower."""
-    scaling = VectorScaling if settings.selector is not None else settings.scaling
+    scaling = VectorScaling if settings.selector is not None else settings.scaling  # a selector tries vector scaling
     return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
 
 
@@ -209,7 +212,7 @@ def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress
 
 
 def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
-    """Yield each base plan with a context fitted to its scores. With few documents it is not compared: only spans use it."""
+    """Yield each base plan with a context fitted to its scores. With few documents it is compared only if it is required."""
     data, learn_context = inputs.data, inputs.learn_context
     if learn_context is None:
         return

@@ -19,7 +19,7 @@ from .steps import Predictions
 
 # Conventions differ if, of the tokens for which the model gives a tag at least _CONFIDENT, the gold has another, the same one
 # each time: for at least _FEWEST tokens, a share _RATE of these tokens, _TIMES as many as the scores predict, and a share
-# _ONE_WAY of those on which the gold disagrees. Errors are of many tags, a different name is always the same.
+# _ONE_WAY of those on which the gold disagrees. Errors have many different gold tags, a convention always the same one.
 _CONFIDENT, _FEWEST, _RATE, _TIMES, _ONE_WAY = 0.9, 10, 0.03, 5.0, 0.5
 
 
@@ -40,7 +40,7 @@ class Convention:
     in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return the fields as a dict, with tags by name and the number of rows. labels (Sequence[str]): Names of tags."""
+        """Return "file"; tags "said" (by the model), "gold"; numbers of "tokens" with both, "of" confident ones, "in_gold"."""
         return {
             "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows),
             "of": self.n_confident, "in_gold": self.in_gold,

@@ -63,11 +63,11 @@ class Cutoffs(Serializable):
         return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
-        """Return whether each span reaches its cut-off. columns (Ints): Label of each span, a column of labels and groups."""
+        """Return whether each span reaches its cut-off. columns (Ints): Index of its label in `labels`. groups: Of labels."""
         return scores >= self.get_cutoffs(columns, labels, groups)
 
     def get_cutoffs(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
-        """Return the cut-off of each span, infinite if there is none. columns (Ints): Column of each span's label."""
+        """Return the cut-off of each span, infinite if none is accepted. columns (Ints): Index of its label in `labels`."""
         keys = keys_of(self.per, columns, labels, groups)
         cutoffs = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([cutoffs.get(key, np.inf) for key in keys], dtype=np.float64)
@@ -78,19 +78,19 @@ class Cutoffs(Serializable):
         return 1 - (1 - self.confidence) / (len(self.targets) if self.targets else 1)
 
     def promise(self, names: Mapping[str, str]) -> str:
-        """Return what the cut-offs promise in sentences, "" without cut-offs or sample. names (Mapping): Key -> shown name."""
+        """Return what the cut-offs promise, in sentences; "" without cut-offs or sample. names: Key -> name to print."""
         named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
         if self.sample is None or not named:
             return ""
-        what, together = f"{100 * self.precision:g} %", ""
+        shares, scope = f"{100 * self.precision:g} %", ""
         if self.targets is not None:
-            what = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named)
-            together = " for all together"
+            shares = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named)
+            scope = " for all together"
         elif self.per != "all":
-            what, together = f"{what} of each {self.per} ({', '.join(named.values())})", " for each by itself"
+            shares, scope = f"{shares} of each {self.per} ({', '.join(named.values())})", " for each by itself"
         return (
-            f"Of the entities that this pipeline finds and accepts in texts like these, at least {what} are right "
-            f"({100 * self.confidence:g} % confidence{together}; {self.sample['answers']:,} answers in "
+            f"Of the entities that this pipeline finds and accepts in texts like these, at least {shares} are right "
+            f"({100 * self.confidence:g} % confidence{scope}; {self.sample['answers']:,} answers in "
             f"{self.sample['documents']:,} documents, drawn at random from {self.sample['drawn_from']:,}). It accepts about "
             f"{100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities that it does not find are not in "
             "this number."
@@ -98,7 +98,7 @@ class Cutoffs(Serializable):
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
-    """Return the key of each span's cut-off: "all", its group's name ("" without one), or its label. columns: Of its label."""
+    """Return each span's key by `per`: "all", its label, or its group ("" for none). columns (Ints): Index of its label."""
     if per == "all":
         return ["all"] * len(columns)
     if per == "label":
@@ -189,5 +189,5 @@ class RecallCutoffs(Serializable):
 
 
 def key_probability(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:
-    """Return the probability of each token that is compared with the key's cut-off: P(inside an entity), or P(type)."""
+    """Return P(inside an entity) of each token if `per` is "all", else P(type `key`): the number that the cut-off is for."""
     return scores.inside_probability if per == "all" else scores.type_probability(types.names.index(key))

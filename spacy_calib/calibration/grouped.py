@@ -134,13 +134,14 @@ class GroupedRecalibrator:
         return calibrated_scores if self.offsets is None else self.offsets.predict(calibrated_scores, tags, groups)
 
     def _make_table(self) -> MapTable | None:
-        """Return one function for the maps of all groups (-1: the pooled map), or None; and note whether all are identities."""
+        """Return one function for the maps of all groups, None if there is none; also store whether all are identities."""
         assert self.pooled_ is not None
         self._is_identity = all(
             type(recalibrator) is Identity for recalibrator in (self.pooled_, *self.maps_) if recalibrator is not None
         )
         if self._is_identity:
             return None
+        # The pooled map is last, where index -1 finds it.
         return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:

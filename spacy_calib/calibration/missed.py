@@ -22,7 +22,7 @@ _UNKNOWN = -2
 
 @dataclass(frozen=True, eq=False)
 class GoldEntities:
-    """Gold entities of a corpus. starts, ends (Ints): Index of each one's first token, and of the one after the last."""
+    """Gold entities. starts, ends (Ints): First token of each, and the one after its last, in a corpus. labels: Their types."""
 
     starts: Ints
     ends: Ints
@@ -74,7 +74,7 @@ class RecallCounts:
 
 
 class RecallComparison(NamedTuple):
-    """Counts if the tokens flagged by a cut-off are reviewed, and if those of the recognizer's entities are instead."""
+    """What a review finds. by_cutoff: If it reads the flagged tokens. by_recognizer: If it reads the predicted entities."""
 
     by_cutoff: RecallCounts
     by_recognizer: RecallCounts
@@ -141,7 +141,7 @@ class EntityTokens:
         return self.is_scored & (self.predicted > OUT if per == "all" else self.predicted == self.types.names.index(key))
 
     def find_cutoffs(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
-        """Find the highest cut-offs that reach a recall of gold entity tokens; the confidence holds for each by itself."""
+        """Find the highest cut-offs that reach a recall with a confidence: one if `per` is "all", one per type if "label"."""
         values = {}
         for key in self.keys(per):
             in_gold = self.in_gold(key, per)
@@ -173,7 +173,7 @@ class EntityTokens:
         }
 
     def _find_touched_entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
-        """Return (first token of each gold entity of the key, whether it has a scored token, whether it has a flagged one)."""
+        """Return (first token, has a scored one, has a flagged one) of gold entities: all, or if per is "label" of type key."""
         entities = self.entities
         mask = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
         starts, ends = entities.starts[mask], entities.ends[mask]
@@ -188,7 +188,7 @@ class EntityTokens:
 
 
 def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """Return a table row for each cut-off: key, cut-off, what a review of the tokens it flags finds, and the recognizer's."""
+    """Return a row per cut-off: key, cut-off, what reviewing flagged tokens finds, what reviewing predicted entities finds."""
     return [comparison.row(key, cutoffs) for key, comparison in tokens.compare(cutoffs).items()]
 
 
@@ -196,8 +196,8 @@ def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> di
     """Count the scored tokens of a corpus in three parts: "accept" and "drop" are not reviewed, "look" is.
 
     is_flagged, is_accepted (Bools): Whether each token is flagged for review, and in an accepted entity (then "accept").
-    RETURNS (dict): Part -> number of "tokens", their "share" of all scored tokens; of them with "gold" and, of these, "inside"
-        gold entities; "inside_share" = inside / gold.
+    RETURNS (dict): Part -> "tokens" (their number), "share" (of all scored tokens); "gold" (number of tokens of the part that
+        have gold), "inside" (number in gold entities), "inside_share" (inside / gold); a share is None if it is 0 / 0.
     """
     parts = {"accept": is_accepted, "look": is_flagged & ~is_accepted, "drop": ~is_flagged & ~is_accepted}
     n = int(tokens.is_scored.sum())

@@ -33,13 +33,12 @@ class RecallThreshold:
 def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> RecallThreshold:
     """Find the highest cut-off that reaches a recall with a confidence.
 
-    That is: of n scores from other such documents, at most a share 1 - recall will be below the cut-off. This is false for
-    at most 1 - confidence of all data sets. Cut-offs are tested from low to high until one fails. The p value of a cut-off is
-    the probability that more than floor((1 - recall) n) of n new scores are below it, given how many of the observed ones
-    are (a negative hypergeometric distribution; Thatcher 1964). Since higher cut-offs miss more, a wrong cut-off is chosen
-    only if the lowest wrong one passes its test, so many tests need no correction (fixed sequence testing, as in "Learn then
-    Test", Angelopoulos et al. 2021). Scores of one document are alike: a design effect turns n into a number of independent
-    scores.
+    A cut-off is right if, of n scores from other such documents, at most a share 1 - recall is below it; for at most a share
+    1 - confidence of data sets a wrong one is found. Cut-offs are tested from low to high until one fails. The p value is the
+    probability that more than floor((1 - recall) n) of n new scores are below the cut-off, given how many of the observed ones
+    are (a negative hypergeometric distribution; Thatcher 1964). Since higher cut-offs miss more, a wrong cut-off is found only
+    if the lowest wrong one passes its test, so many tests need no correction (fixed sequence testing, as in "Learn then Test",
+    Angelopoulos et al. 2021). Scores of one document are alike: a design effect turns n into a number of independent scores.
 
     scores (Floats): Scores of the tokens of gold entities, shape (n,). documents (Ints): The document of each token.
     recall, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
@@ -110,11 +109,11 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens the tokens are worth (Kish 1965). sizes, n_found: Tokens, found ones per document."""
+    """Return how many independent tokens all tokens are worth (Kish 1965). sizes, n_found: Tokens, found ones per document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())
-    if len(sizes) in (0, 1, n):  # see `design_effects`
+    if len(sizes) in (0, 1, n):  # one document counts as one token; tokens of n documents are all independent
         return float(len(sizes))
     share, kk, kn = (np.array([float(value)]) for value in (n_found.sum() / n, (n_found**2).sum(), (n_found * sizes).sum()))
     return n / float(_effects_of(share, kk, kn, sizes)[0])

@@ -122,9 +122,8 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     """Rebuild a registered object of a pipe (recalibrator, scaling, context ...), here called a part, from its `state()`.
 
     find (Callable): (kind, name) -> the registered function, which makes the part; None if no function has this name.
-    RETURNS: The part, not fitted if the state has no learned values.
-    RAISES MissingPart: the function of the part, or of one among its settings, is not found. InvalidState: it refuses the
-        settings or the learned values.
+    RETURNS: The part, not fitted if the state has no learned values. RAISES MissingPart: the function of the part, or of one
+        among its settings, is not found. InvalidState: it refuses the settings or the learned values.
     """
     kind = next((key for key in KINDS if key in state), None)
     if kind is None:

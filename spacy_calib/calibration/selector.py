@@ -59,8 +59,8 @@ def make_selector(methods: Sequence[str] = ("isotonic",), n_groups: Sequence[int
     n_groups (list[int]): Numbers of tag frequency groups to try with each recalibrator.
     RAISES C001: a setting out of range, or an unknown name. C185: two registered objects have one short name.
     """
-    known = recalibrators()
-    unknown = [name for name in methods if name not in known]
+    prototypes = recalibrators()
+    unknown = [name for name in methods if name not in prototypes]
     if unknown:
-        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(known)}", given=unknown)
-    return Selector({name: known[name] for name in methods}, n_groups)
+        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(prototypes)}", given=unknown)
+    return Selector({name: prototypes[name] for name in methods}, n_groups)

@@ -107,7 +107,7 @@ class SpanRecalibrator(Serializable):
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
         if fields["n_hits"] > fields["n_spans"]:
             return "there are more hits than spans"
-        is_learned = fields["n_spans"] > 0 and not fields["fallback"]
+        is_learned = fields["n_spans"] > 0 and not fields["fallback"]  # size: number of inputs that `design` returns
         size = len(NAMES) + 2 * len(fields["groups"]) + fields["n_beside"] if is_learned else 0
         return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
 
@@ -213,9 +213,9 @@ class SpanCalibration:
         return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
 
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
-        """Return two arrays: the calibrated probability of each span, and 1 if it reaches its cut-off, 0 if not, -1 without.
+        """Return (calibrated probability of each span; 1 if it reaches its cut-off, 0 if not, -1 if there are no cut-offs).
 
-        raw (Floats): Raw score of each span. labels (Sequence[str]): Span labels, as columns. view: The tokens, for a context.
+        raw (Floats): Raw score of each span. labels (Sequence[str]): Names of labels, by column. view: Tokens, for a context.
         """
         scores = apply_steps(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:

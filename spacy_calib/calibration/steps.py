@@ -98,7 +98,7 @@ class CalibrationStep(Protocol):
     """A step of a calibration, which replaces the scores of predictions."""
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Return the predictions with other scores. Only in a context do they depend on other rows (tokens, spans)."""
+        """Return the predictions with other scores. Only a context makes a score depend on other rows (tokens, spans)."""
 
 
 class Cut:

@@ -94,9 +94,9 @@ class _OffsetProblem:
         order = np.argsort(small, kind="stable")
         self.margins, self.weights, self.n_units = margins[order], weights[order], n_units
         counts = np.bincount(units, minlength=n_units)
-        self.present = np.flatnonzero(counts)
-        self.counts = counts[self.present]
-        self.starts = np.cumsum(self.counts) - self.counts
+        self.present = np.flatnonzero(counts)  # the units that have pairs
+        self.counts = counts[self.present]  # number of pairs of each
+        self.starts = np.cumsum(self.counts) - self.counts  # first pair of each
         hit_weights = self.weights * hits[order]
         self.hit_mass, self.hit_margin = self._sum(hit_weights), self._sum(hit_weights * self.margins)
         self.has_pairs = self._sum(self.weights) > 0
@@ -145,7 +145,7 @@ class _OffsetProblem:
         total[0] += np.log(len(_FEW_STRENGTHS))  # no offsets: half of the prior probability
         share = np.exp(total - total.max())
         mean = share @ np.array([offsets for offsets, _ in solutions]) / share.sum()
-        return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
+        return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]  # the strengths of the solutions, in their order
 
     def _mix_with_outliers(
         self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
@@ -194,12 +194,11 @@ _FORM = record({"settings": record({"strength": _STRENGTH, "group_strength": _ST
 class TagOffsets:
     """Offsets in log-odds that are added to mapped scores: one for the group of the tag, and one for the tag.
 
-    An L2 penalty shrinks the offset of a tag towards 0, so that tags with few pairs stay close to their group; likewise for
-    groups. A tag without pairs has an offset of 0.
+    L2 penalties shrink offsets towards 0, so that tags with few pairs stay close to their group, and groups with few pairs
+    change little. A tag without pairs has an offset of 0.
 
     strength, group_strength (float | None): Penalty on offsets of tags, and of groups; None chooses it by evidence.
-    tags_, groups_ (Offsets | None): The fitted offsets of tags and of groups; None before the fit.
-    RAISES C001: a negative strength.
+    tags_, groups_ (Offsets | None): The fitted offsets; None before the fit. RAISES C001: a negative strength.
     """
 
     def __init__(self, strength: float | None = None, group_strength: float | None = None):
@@ -222,7 +221,7 @@ class TagOffsets:
         return offsets
 
     def fit(self, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
-        """Fit offsets of groups, then of tags, to n pairs. scores: After the maps. groups (Ints): Group of each pair, or -1."""
+        """Fit offsets of groups, then of tags, to n pairs. scores, groups: Score after the maps, and group or -1, of each."""
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
         margins = margins + look_up_offsets(self.groups_.values, groups)
@@ -249,7 +248,7 @@ class TagOffsets:
         return look_up_offsets(self.groups_.values, groups) + look_up_offsets(self.tags_.values, tags)
 
     def describe(self) -> dict[str, float | None]:
-        """Return the penalties on offsets of tags and groups; None for infinity (all offsets 0). RAISES C004: not fitted."""
+        """Return the penalties "strength" and "group_strength"; None for infinity (offsets of 0). RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
         strengths = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}

@@ -121,7 +121,8 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
 @lru_cache(maxsize=64)
 def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
-    """Return the shared level for whole, ascending sizes; cached, since it is the same for all data sets with these sizes."""
+    """Return the level at which any of the first tests, one per size (ascending), passes by chance with P = error. Cached."""
+    # Each walk has the number of right spans among the first n, for each size n, if each span is right with P = precision.
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
     lowest_levels = np.ones(_WALKS)
     for n, right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):

@@ -73,11 +73,11 @@ class FitData:
 class ContextFit:
     """A fitted context (a step that adjusts scores by word and neighbours) with its out-of-fold scores.
 
-    context (Any): Fitted, of a class in `context.tokens`; its `model_` is None if there are too few data.
-    view (Any): All tokens as the context's features see them, with the scores below; None if spans cannot use it.
-    held_out (Floats): Out-of-fold score of each pair; unchanged without a model.
-    unlabelled_scores (Floats): Score of each pair without gold. why (str): Why the context changes no scores of tokens, or "".
-    about (dict): Facts that `info` shows.
+    context (Any): Fitted, of a class in `context.tokens`; its `model_` is None if data are too few. view (Any): All tokens as
+        the context's features see them, with the scores after the context; None if spans cannot use it.
+    held_out (Floats): Out-of-fold score of each pair; unchanged without a model. unlabelled_scores (Floats): Score of each pair
+        without gold. why (str): Why the context changes no scores of tokens, or "".
+    about (dict): Facts that `info` shows, such as "size", the number of parameters.
     """
 
     context: Any
@@ -137,7 +137,7 @@ class CalibrationPlan:
 
 
 def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
-    """Fit the maps and the normalization of a plan, whose scaling and context are fitted. RAISES C003, C006: too few pairs."""
+    """Fit the maps of a plan, and that of the missing probability if normalize is "other". RAISES C003, C006: too few pairs."""
     pairs = plan.pairs_of(data)
     maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.offsets).fit(pairs)
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
@@ -160,7 +160,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
         documents = pairs.rows
 
     def score(train: Ints, test: Ints) -> Floats:
-        fold_maps = maps  # too few pairs to fit maps without the test fold
+        fold_maps = maps  # used if too few pairs are left to fit others
         if 0 < len(train) >= maps.prototype.min_pairs:
             fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.offsets).fit(pairs.take(train))
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
@@ -183,7 +183,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
     """Return the pairs of all tokens, with gold or without, as the maps receive them. The plan must have no context."""
     assert calibration.maps is not None
-    first_steps = calibration.steps[: -len(calibration.steps_after(calibration.maps)) - 1]
+    first_steps = calibration.steps[: -len(calibration.steps_after(calibration.maps)) - 1]  # all before the maps
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
     pairs, _ = interleave(plan.pairs_of(data), data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores))
     return Predictions.of_pairs(pairs, 0.0)

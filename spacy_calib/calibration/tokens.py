@@ -65,13 +65,13 @@ class PredictedLabels:
         if predictions.levels is not None:
             is_predicted &= predictions.is_kept
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):
-            return predictions
+            return predictions  # each label on the Docs has an entry
         has_score = np.zeros(len(self.hashes), dtype=bool)
         has_score[predictions.rows[is_predicted]] = True
         columns = self.find_columns()
         rows = np.flatnonzero(~has_score & (columns >= 0))
         raw = scores.scores_at(rows, columns[rows]) if len(rows) else np.zeros(0)
-        has_raw = ~np.isnan(raw)
+        has_raw = ~np.isnan(raw)  # NaN: the source has no score of this label
         return predictions.with_output_only(rows[has_raw], columns[rows[has_raw]], raw[has_raw])
 
 
@@ -239,10 +239,11 @@ def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
-    """Return the tokens that the source skipped (as in entities set before it ran). rows (Ints): Token of each entry."""
+    """Return the tokens that the source skips (as in entities set before it ran). rows (Ints): Token of each entry."""
     empty_rows = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(empty_rows):
         return empty_rows
+    # A skipped token has the score NaN for every label, so also for the label of column 0.
     return empty_rows[np.isnan(scores.scores_at(empty_rows, np.zeros(len(empty_rows), dtype=np.intp)))]
 
 

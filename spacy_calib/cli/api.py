@@ -31,7 +31,6 @@ def _run(run: Any, options: dict[str, Any]) -> Any:
 
 
 def _as_paths(files: File | Sequence[File]) -> list[Path]:
-    """Return a list of Paths from one path or a sequence of paths."""
     return [Path(file) for file in ([files] if isinstance(files, (str, Path)) else files)]
 
 

@@ -154,7 +154,7 @@ def _fit_all(
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> Language:
     """Return the pipeline to write, with the old calibration where that won. RAISES C130: as `check_fit`, unless `always`."""
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
-        return fits[0].outcome.reopen()[0]
+        return fits[0].outcome.reopen()[0]  # the pipeline as it was, or with the old pipe adapted
     for component_fit in fits:
         if not component_fit.is_written:
             put_back(nlp, component_fit)
@@ -207,7 +207,7 @@ def check_apart(overlap: TrainTestOverlap | None, is_allowed: bool) -> None:
     if overlap is None or not overlap.is_overlapping:
         return
     part = f"{overlap.seen:,} of {overlap.documents:,} documents ({100 * overlap.share:.0f} % of the words)"
-    if not overlap.is_fit_data:
+    if not overlap.is_fit_data:  # up to 10 % of the words
         warn(f"{part} are in --train-data too, where the model is more confident than on any other text: leave them out.")
     elif not is_allowed:
         raise calib_error("C482", part=part)
@@ -231,7 +231,7 @@ def fit_pipe(
     """
     n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
-        reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
+        reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])  # 1/4 and 3/4 of the bar
         reading.update(0.0)
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, pipes_done=pipes_done)
         calib.fit(reading.track(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
@@ -243,6 +243,7 @@ def check_fit(info: FitInfo) -> None:
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
+        # [-2]: "Isotonic" of "spacy-calib.Isotonic.v1"
         raise calib_error(
             "C130", method=info.method.split(".")[-2], rows=f"{info.kind.unit}s", more="give more data", **figures
         )

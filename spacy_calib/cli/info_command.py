@@ -67,10 +67,13 @@ def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
-    """Return the settings, groups and fit summary of a fitted calib pipe as plain data for JSON."""
+    """Return what `info` shows of a fitted calib pipe as plain data for JSON: settings, the keys of `FitInfo.state`, "groups".
+
+    Each group is a dict with "group" (name), "fallback", "pairs" (number) and "tags": label -> frequency.
+    """
     from ..pipe.label_names import shown_columns, shown_keys
 
-    groups, name_of = pipe.groups, shown_columns(pipe)
+    groups, name_of = pipe.groups, shown_columns(pipe)  # name_of: name in pretrained maps -> label of the component
     assert groups is not None
     group_rows = [
         {
@@ -233,6 +236,7 @@ def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
+    """Describe a scaling by its name, its temperature, and its number of parameters ("size"); "" for None."""
     if scaling is None:
         return ""
     temperature = "" if scaling["temperature"] is None else f"temperature {scaling['temperature']:.3g}, "

@@ -152,7 +152,10 @@ def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, Sampl
 def _use_answers(
     pipe: Calibrator, sample: SampledAnswers, data: Path, shares: Any, per: str, confidence: float, check: bool
 ) -> dict[str, Any]:
-    """Find and set the cut-offs of a pipe by answers to a sample, or `check` those that it has; return the result for JSON."""
+    """Find and set the cut-offs of a pipe by answers to a sample, or `check` those that it has; return the result for JSON.
+
+    data: Path of the answers. shares: A precision, or label -> precision. per: "all" (one cut-off), "label" or "group" (each).
+    """
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
     from ..pipe.label_names import shown_keys, with_shown_names
 
@@ -203,7 +206,8 @@ def find_cutoffs(
 ) -> tuple[dict[str, Any], Any, Any]:
     """Find the cut-offs of a calib pipe on gold; return (result for JSON, precision cut-offs or None, recall cut-offs or None).
 
-    RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
+    precision (float | Mapping | None), recall (float | None): Required shares. per (str): One cut-off for "all", or one for
+    each "label" or "group". RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
     """
     import numpy as np
 
@@ -216,7 +220,7 @@ def find_cutoffs(
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
     check_outcomes_of(pipe, watch_all(pipe, examples), corpus, silent)
     spans = corpus if pipe.spans.groups is None else corpus.spans
-    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
+    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}  # with gold
     seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
     accepting = flagging = None
@@ -228,7 +232,7 @@ def find_cutoffs(
             code = "C310" if corpus.of_documents else "C308"
             raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, examples, corpus)
-        if not tokens.in_gold("all", "all").any():
+        if not tokens.in_gold("all", "all").any():  # tokens of any type
             raise calib_error("C309", data=data)
         flagging = tokens.find_cutoffs(recall, confidence, per)
         result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}

@@ -18,6 +18,7 @@ _BENDS, _RIVAL_BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0), (-3.0, 0.0, 3.0)
 N_SCORES = 4 + len(_BENDS) + len(_RIVAL_BENDS)
 # Log-odds range from about -5 to 10. In these units one L2 penalty fits their weights and those of 0/1 inputs.
 _UNIT = 4.0
+# The knots in these units, and the row of numbers that each one bends: 1 the log-odds, 2 those of the rival.
 _ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T / _UNIT, np.array([1] * len(_BENDS) + [2] * len(_RIVAL_BENDS))
 
 
@@ -62,8 +63,8 @@ class PairInputs:
     """Inputs of the log-linear model for n (token, tag) pairs.
 
     blocks (Sequence[WeightBlock]): Blocks of the model.
-    tag_codes (Ints): Twice the tag, plus 1 where it is the top tag of its token, shape (n,).
-    codes (Ints): Code of each pair in each block of CODE_BLOCKS, shape (k, n); negative where the block has none for it.
+    tag_codes (Ints): Twice the tag, plus 1 where it is the top tag of its token, shape (n,). codes (Ints): Code of each pair in
+        each block of CODE_BLOCKS, shape (k, n); negative where the block has none for it.
     numbers (Floats): Inputs of the blocks in NUMBER_BLOCKS, shape (m, n).
     """
 
@@ -78,6 +79,7 @@ class PairInputs:
     def inputs_of(self, block: WeightBlock) -> tuple[Ints, Floats]:
         """Return the code of each pair in a block, (n,), and the numbers that its weights are multiplied by, (width, n)."""
         if block.name in NUMBER_BLOCKS:
+            # A size of 1: one code for all pairs; of 2: one for top tags and one for others; else the tag code itself.
             return self.tag_codes % block.size, self.numbers[NUMBER_BLOCKS[block.name]]
         return self.codes[CODE_BLOCKS.index(block.name)], np.broadcast_to(1.0, (1, len(self.tag_codes)))
 
@@ -136,6 +138,7 @@ def pair_inputs(
     if has_words:
         numbers[N_SCORES:] = columns[:, rows]
         (forms, endings), (previous, following) = word_indices, tokens.neighbours
+        # In the order of CODE_BLOCKS, without "rival".
         token_codes = np.concatenate((endings, forms, previous[1], following[1], tokens.words.shapes)).reshape(5, -1)
         token_codes[:2] *= n
         token_codes[2:4] = _clip_tags(token_codes[2:4], n_tags)

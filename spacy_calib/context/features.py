@@ -30,8 +30,7 @@ class TokenScores:
     log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the token's highest (of ties the first).
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest and the second entry of each token, shape (2, n);
         -1 and NO_ENTRY if missing. is_scored (Flags): Whether a token has entries and is more than white space.
-    neighbours (tuple): (log-odds, tags) of the highest entry of the previous token, and of the next one: scored tokens of the
-        same Doc.
+    neighbours (tuple): (log-odds, tags) of the highest entry of the previous, and next, token: scored ones of the same Doc.
     entropy (Floats): Entropy of each token in nats, with the probability left over by its entries as one more outcome.
     """
 

@@ -39,7 +39,7 @@ from .words import KnownWords, Words
 
 @dataclass(frozen=True)
 class ContextComparison:
-    """Mean log loss on held-out documents without and with context. error (float): Standard error of their difference."""
+    """Mean log loss on held-out documents: `without`, and `with_context`. error (float): Standard error of their difference."""
 
     without: float
     with_context: float
@@ -126,7 +126,7 @@ def fit_further_scores(
     names (Sequence[str]): Names of the further scores. groups (Groups): Groups of the labels. words (Words): One per document.
     raw_pairs (tuple[Pairs, Pairs]): Pairs of documents with gold, and without, with raw scores: these decide the top label.
     pairs, unlabelled_pairs (Pairs): The same pairs with the scores to adjust. documents (Ints): Of `pairs`, ascending.
-    RETURNS (ContextFit): The context, without a model if they do not lower the loss, and out-of-fold scores of the pairs.
+    RETURNS (ContextFit): The context, without a model if further scores do not lower the loss, and the out-of-fold scores.
     """
     context = FurtherScores()
     context.names_ = tuple(names)
@@ -175,7 +175,10 @@ def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
 def describe_context(
     context: TokenContext, comparison: ContextComparison | None = None, share_reordered: float = 0.0
 ) -> dict[str, Any]:
-    """Summarize a fitted context as plain data for `info`. share_reordered (float): Share of tokens whose top tag changes."""
+    """Return facts of a context for `info`: "when"; numbers of "forms", "endings" and weights ("size"); "ridge"; "columns".
+
+    Also "comparison" (a dict, or None), and as "reordered" the share_reordered: the share of tokens whose top tag changes.
+    """
     model = context.model_
     return {
         "when": context.when, "forms": len(context.vocabulary_.forms), "endings": len(context.vocabulary_.endings),
@@ -197,7 +200,8 @@ def fit_span_context(
     tokens (ContextFit): The fitted context of the tokens of these Docs. tags (LabelMatch): Token labels of each span label.
     spans (Spans): The entities, in rows of these tokens. scores (Floats): Out-of-fold score of each entity.
     hits (NDArray[bool]): Whether each is right. documents (Ints): Document of each, ascending. groups (Groups): Of the labels.
-    RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a summary for `info`.
+    RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a summary for `info`:
+        "when", "kept", "why" (it was not fitted), "comparison", "slope", "ridge", "weights" (feature "what", its "weight").
     """
     when = tokens.context.when
     info: dict[str, Any] = {

@@ -138,7 +138,7 @@ class LogLinear(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from, each with inputs, hit and document. log_odds (Floats): Log-odds of the scores to adjust."""
+    """n pairs to learn from. log_odds: Of the scores to adjust. inputs: Of the model. hits, documents: Of each pair, (n,)."""
 
     log_odds: Floats
     inputs: PairInputs
@@ -213,7 +213,7 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     design = hstack(matrices).tocsr()
     design_t = csr_matrix(design.T)
     sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
-    penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
+    penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)  # a weak prior if the share is 0
     probabilities = sigmoid(data.log_odds)
     # Weights are scaled by the curvature of the loss, or the search would take several times as many steps.
     units = 1.0 / np.sqrt(design.power(2).T @ (probabilities * (1.0 - probabilities)) + penalty)

@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RidgeModel(Serializable):
-    """sigmoid(slope * log-odds + constant + features @ weights); slope >= 0 keeps the order of scores with equal features."""
+    """The map sigmoid(slope * log-odds + constant + features @ weights); slope >= 0 keeps the order if features are equal."""
 
     slope: float = saved_field(number(0.0))
     constant: float = saved_field(number())

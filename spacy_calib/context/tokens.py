@@ -56,14 +56,12 @@ class TokenContext:
     the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
 
     features (Sequence[Feature]): Further inputs. functions (tuple[DocFunction, ...]): Features that are computed from Docs.
-    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
-    shrink (float): How far scores shrink, after the recalibrators, towards a line through the raw log-odds: 0 not at all, 1
-        fully.
+    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher. shrink (float): How far scores
+        shrink, after the recalibrators, towards a line in the raw log-odds: 0 not at all, 1 fully.
     columns_ (tuple): (name of the feature, description) of each feature column. centers_, scales_ (Floats): Mean and deviation
         of each column. vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
-    model_ (LogLinear | None): The model; None if only scores of spans are adjusted.
-    line_ (Floats | None): (slope, constant) from `fit_platt_on_agreeing_tokens`; None if scores do not shrink.
-    RAISES C001: a setting out of range.
+    model_ (LogLinear | None): The model; None if only scores of spans are adjusted. line_ (Floats | None): (slope, constant) of
+        the line; None if scores do not shrink. RAISES C001: a setting out of range.
     """
 
     registered = "spacy-calib.Context.v1"
@@ -108,7 +106,7 @@ class TokenContext:
         values (Sequence): For each feature its columns, each of shape (n_tokens,).
         """
         columns = [*chain.from_iterable(values)]
-        if len(columns) != len(self.columns_) or self.functions:
+        if len(columns) != len(self.columns_) or self.functions:  # functions are checked one by one
             for feature, columns_of_feature in zip(self.features, values, strict=True):
                 expected = sum(name == feature.name for name, _ in self.columns_)
                 if len(columns_of_feature) != expected:
@@ -116,7 +114,7 @@ class TokenContext:
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all scores and set `view`; without a model set only `view`. Features are of KEPT predictions only."""
+        """Adjust all scores and set `view`; without a model set only `view`. Features are computed from KEPT predictions."""
         words, is_kept = predictions.words, None if predictions.levels is None else predictions.is_kept
         entries = predictions if is_kept is None else predictions.take(is_kept.nonzero()[0])
         tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
@@ -157,8 +155,8 @@ class TokenContext:
         self.centers_, self.scales_ = fields["centers"], fields["scales"]
         self.n_tags_, self.vocabulary_ = fields["n_tags"], fields["known"]
         self.model_, self.line_ = fields["model"], fields["line"]
-        size = 2 if self.shrink and self.model_ is not None else None
-        if size != (None if self.line_ is None else len(self.line_)):
+        expected = 2 if self.shrink and self.model_ is not None else None
+        if expected != (None if self.line_ is None else len(self.line_)):
             raise InvalidState("learned.line", "two numbers where scores shrink, else none")
         if self.model_ is not None:
             self.model_.check(self.blocks)
@@ -248,7 +246,7 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """Which token labels (tags) belong to which span labels (labels): those with equal numbers; -1 belongs to none."""
+    """A number for each token label (`tags`) and span label (`labels`): equal numbers belong together, -1 to none."""
 
     tags: Ints = saved_field(wholes(-1))
     labels: Ints = saved_field(wholes(-1))
@@ -277,7 +275,7 @@ class LabelMatch(Serializable):
         tokens, labels (Ints): Token, and label of its span. The sum is 1 for a token without scores or a label without match.
         """
         entries, n_tokens = view.tokens, len(view.forms)
-        tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
+        tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)  # last: labels past the end
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
         in_spans = np.zeros(n_tokens, dtype=np.intp)
         in_spans[tokens] = 1
@@ -296,7 +294,7 @@ class SpanContextModel(Serializable):
     """The context step of entities: logistic regression on the log-odds of the mapped score and on `span_columns`.
 
     groups (Groups), tags (LabelMatch): Groups of the span labels, and token labels that match them. columns (tuple[str, ...]):
-        Descriptions of the span columns.
+        Descriptions of the span columns. model (RidgeModel): The fitted regression.
     """
 
     groups: Groups = saved_field(Groups.read)

@@ -22,8 +22,7 @@ class Words:
 
     starts (Ints): First token of each Doc, then the number of tokens, shape (n_docs + 1,).
     forms, endings (Hashes): Hash of each token's lower-case form, and of its last characters.
-    shapes (Ints): 1 if title-cased, plus 2 if like a number.
-    counts (Flags): Whether a token is more than white space; others are left out of the means of a Doc.
+    shapes (Ints): 1 if title-cased, plus 2 if like a number. counts (Flags): Whether a token is more than white space.
     columns (Mapping[str, Floats]): Name of a DocFunction -> its values, shape (n_tokens, k).
     further_scores (Mapping[str, Floats]): Description -> a further score of each token from the source, shape (n_tokens,).
     """

@@ -65,7 +65,7 @@ def check_pipe_name(name: str) -> str:
 
 
 def token_values(token: Token, attr: str) -> TokenValues | None:
-    """Return the raw and calibrated probability of the token's current label; None if it has no label, or this has no score.
+    """Return the raw and calibrated probability of the token's current label; None if it has no label or the label no score.
 
     A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
     """
@@ -74,7 +74,7 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
 
 
 def token_score(token: Token, attr: str, column: str = "calibrated") -> float | None:
-    """Token._.<attr>_score, _raw: probability that the token's label is right; None without one, or if the pipe hides it."""
+    """Token._.<attr>_score, _raw (by `column`): probability that the token's label is right; None without one, or if hidden."""
     match = find_row(token, attr)
     if match is None or "is_hidden" in match[0]:
         return None
@@ -105,7 +105,7 @@ def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the scores of a span on the Doc, else those of its link; None without any, or if text or labels have changed."""
+    """Return the scores of a span on the Doc, else of its identity (kb_id_); None without any, or if text or labels changed."""
     values = find_span(span, attr) if len(span) else None
     return values if values is not None and values.on_doc else link_values(span, attr)
 
@@ -125,8 +125,8 @@ def span_accept(span: Span, attr: str) -> bool | None:
 
 
 def span_links(span: Span, attr: str) -> dict[str, float] | None:
-    """Span._.<attr>_links: entity's identity (or "NIL") -> calibrated probability above the threshold, or None if none."""
-    match = row_of_span(span, attr)
+    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability, of those above the threshold; None without any."""
+    match = row_of_span(span, attr)  # (block, row)
     return None if match is None else match[0].scores_of(match[1]) or None
 
 
@@ -150,7 +150,7 @@ def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
-    """Doc._.<attr>_accept: whether the top category's score reaches its cut-off; None without one, or if it has changed."""
+    """Doc._.<attr>_accept: whether the top category reaches its cut-off; None without one, or if the top one has changed."""
     block = document_block(doc, attr)
     return block.flag_of(0, "accept") if block is not None and block.had_label(0, block.annotation.label_at(doc, 0)) else None
 
@@ -222,7 +222,7 @@ def register_score_name(name: str, attr: str) -> None:
 
 
 def is_calibrated(owner: Any, name: str) -> bool:
-    """Return whether an extension of Doc, Span or Token was registered here: a source must not read it as raw scores."""
+    """Return whether extension `name` of Doc, Span or Token was registered here: a source must not read it as raw scores."""
     getter = owner.get_extension(name)[2]
     return isinstance(getter, partial) and getter.func.__module__ == __name__
 

@@ -127,8 +127,8 @@ class Block(BlockData):
         return dict, (dict(self),)
 
     def open(self, key: tuple[Any, ...]) -> Block:
-        """Set the key of the block, and the stretch of text that it gives; return the block."""
-        self.key, self.begin, self.end = key, key[2], key[2] + self["size"]
+        """Set the key of the block, and the stretch of text that the key gives; return the block."""
+        self.key, self.begin, self.end = key, key[2], key[2] + self["size"]  # key[2]: where it begins
         return self
 
     def fits(self, doc: Doc) -> bool:
@@ -179,11 +179,11 @@ class Block(BlockData):
     def rows_on(self, doc: Doc) -> tuple[Ints, Ints]:
         """Return (the units of the Doc that have a row, the row of each), as `row_of` finds them, but for all units at once."""
         places, lengths = self.annotation.unit_positions(doc).astype(np.int64).T
-        rows = np.searchsorted(self["start"], places - self.begin) % max(1, len(self["start"]))
+        rows = np.searchsorted(self["start"], places - self.begin) % max(1, len(self["start"]))  # past the end: row 0
         is_own = (self["start"][rows] == places - self.begin) & (self["length"][rows] == lengths)
         if "head" in self and self.annotation.partners is not None:
             offsets = self.annotation.partners(doc)
-            heads = np.searchsorted(places, places + offsets)
+            heads = np.searchsorted(places, places + offsets)  # unit number of each unit's head, or other partner
             is_own &= (self["head"][rows] == offsets) & is_own[heads]
         if "carried" in self and not self.is_whole:
             is_own &= self["carried"][rows] == self.annotation.hashes(doc).astype(np.uint32)
@@ -289,7 +289,7 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
-    """Return the valid blocks of the prefix `attr`, for any text. Blocks from files and copies are checked and replaced."""
+    """Return the valid blocks of the prefix `attr`, whether or not the Doc has their text; plain dicts become Blocks."""
     prefix = EXTENSION_KEY, "_" + attr
     blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
@@ -305,7 +305,7 @@ def _opened(user_data: UserData, key: tuple[Any, ...], data: Any) -> Block | Non
     with contextlib.suppress(Exception):
         if type(data) is Block:  # copied by spaCy in this process
             block = data if data.key is None else data.__copy__()
-        elif checksum_of(data) == key[3] - key[2] and _is_valid(data):
+        elif checksum_of(data) == key[3] - key[2] and _is_valid(data):  # key: (..., start, start + checksum)
             block = Block(data, get_annotation(data["layer"]))
         else:
             return None
@@ -320,22 +320,22 @@ def _is_valid(data: BlockData) -> bool:
     """Return whether the arrays of a block fit together and scores are probabilities. Other data may RAISE any exception."""
     bounds, tags, spans = data["indptr"].tolist(), data["tags"], data.get("spans", {})
     texts = [*tags, *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
-    size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds), SPAN: len(spans.get("labels", ()))}
+    sizes = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds), SPAN: len(spans.get("labels", ()))}
     columns = [(data, name, *form) for name, form in COLUMNS.items()]
     columns += [(spans, name, *form) for name, form in _SPAN_COLUMNS.items() if "spans" in data]
-    for part, name, kind, per, is_required in columns:
+    for part, name, dtype_kind, axis, is_required in columns:
         if is_required or name in part:
             column = part[name]
-            in_range = kind != "f" or not size[per] or (column.min() >= 0 and column.max() <= 1 + ROUNDING)
-            if column.dtype.kind != kind or column.shape != (size[per],) or not in_range:
+            in_range = dtype_kind != "f" or not sizes[axis] or (column.min() >= 0 and column.max() <= 1 + ROUNDING)
+            if column.dtype.kind != dtype_kind or column.shape != (sizes[axis],) or not in_range:
                 return False
     get_annotation(spans.get("layer") or data["layer"])  # raises if there is no such annotation
     return bool(
         data["version"] == BLOCK_VERSION
         and bounds[0] == 0
         and bounds == sorted(bounds)
-        and size[UNIT]
-        and (not size[ENTRY] or data["tag"].max() < len(tags))
+        and sizes[UNIT]
+        and (not sizes[ENTRY] or data["tag"].max() < len(tags))
         and {*map(type, texts)} == {str}
         and type(data["size"]) is type(data["text"]) is int
         and spans.keys() <= {*_SPAN_COLUMNS, "labels", "event", "layer"}
@@ -348,7 +348,7 @@ def _overlapping(blocks: list[Block], begin: int, end: int) -> list[Block]:
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks that fit a Doc and overlap no other; given begin and end, at least those over these characters."""
+    """Return the blocks that fit a Doc and overlap no other. begin, end: Characters; blocks elsewhere may be left out."""
     blocks = blocks_of(doc.user_data, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
@@ -357,7 +357,7 @@ def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> li
 
 
 def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
-    """Return (block, row) with the scores of a token, or None."""
+    """Return (the block with the scores of a token, the token's row in it), or None."""
     start = token.idx
     for block in blocks_on(token.doc, attr, start, start + 1):  # at most one: they do not overlap
         row = block.row_of(token)
@@ -392,7 +392,7 @@ def _matches_characters(span: Span) -> bool:
 
 
 def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """Return (key, scores, event) of each span of the annotation `layer`, in text order; keys in characters of the Doc."""
+    """Return ((first, last character + 1, label), scores, event) of each span of the annotation `layer`, in text order."""
     return sorted(
         ((start + block.begin, end + block.begin, label), values, block["spans"]["event"])
         for block in blocks_on(doc, attr)

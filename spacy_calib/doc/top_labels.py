@@ -32,14 +32,14 @@ class TopLabels:
         order = np.argsort(marginals.scores, kind="stable")
         top = np.full(marginals.n_tokens, -1)
         top[marginals.rows[order]] = marginals.tags[order]  # of several entries the last, highest one stays
-        names, starts = [*labels, ""], np.cumsum([0, *map(len, hashes)])
+        names, starts = [*labels, ""], np.cumsum([0, *map(len, hashes)])  # names[-1]: for a unit without scores
         bare = [number for number, doc_hashes in enumerate(hashes) if not doc_hashes.any()]
         by_doc = {number: [names[i] for i in top[starts[number] : starts[number + 1]].tolist()] for number in bare}
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
         """Return for each Doc the label hashes of its units: as in `hashes`, but those of the top labels for bare Docs."""
-        counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str
+        counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():
             names = map(counterpart, labels)
@@ -70,7 +70,7 @@ def erase_label(token: Token, layer: str) -> None:
         token.pos_ = ""
         token.set_morph(None)  # type: ignore[attr-defined]
     elif layer == "sent":
-        if token.i:
+        if token.i:  # the first token always is a start
             token.is_sent_start = None
     else:
         _write_label(token, layer, "")
@@ -83,7 +83,7 @@ def _write_label(token: Token, layer: str, label: str) -> None:
         token.pos_ = feats.pop("POS", "")
         token.set_morph(feats)  # type: ignore[attr-defined]
     elif layer == "sent":
-        if token.i:
+        if token.i:  # the first token always is a start
             token.is_sent_start = label == "S"
     elif layer.startswith(EXTENSION_PREFIX):
         token._.set(layer.removeprefix(EXTENSION_PREFIX), label)

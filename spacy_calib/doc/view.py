@@ -41,13 +41,12 @@ class DocCalib(dict):
 
     rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
     raw, calibrated (Floats): Probability of each entry before and after calibration.
-    columns (Ints): Each tag as a column of the source's labels, -1 if unknown.
+    columns (Ints): Column of each entry's tag in the scores of the source, -1 if unknown.
     layer (str): Name of the annotation of the tags. If joined Docs have scores of several annotations, only those of the
         annotation with most tokens are here.
     scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): The Doc.
     ents (tuple[ScoredSpan, ...]): Entities (or categorized spans) with a score, in text order.
-    candidates (tuple[ScoredSpan, ...]): Scored spans that are not on the Doc, such as those that a beam rejected; most probable
-        first.
+    candidates (tuple[ScoredSpan, ...]): Scored spans that are not on the Doc (a beam rejected them, say); most probable first.
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file

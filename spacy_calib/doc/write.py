@@ -48,7 +48,7 @@ def doubtful_key(attr: str) -> str:
 
 
 def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
-    """Remove the span groups that an earlier run wrote. RAISES C289: the group `score_name` was written by something else."""
+    """Remove an earlier run's span groups: of flagged tokens, and `score_name`. RAISES C289: `score_name` is not its group."""
     if doubtful_key(attr) in doc.spans:
         del doc.spans[doubtful_key(attr)]
     if score_name is not None and score_name in doc.spans:
@@ -64,7 +64,7 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
     other the type of its highest-scoring token. annotation (Annotation): Annotation of the entities.
     """
     bounds = np.cumsum([0, *map(len, docs)])
-    firsts = np.searchsorted(flags.rows, bounds)
+    firsts = np.searchsorted(flags.rows, bounds)  # first flagged token of each Doc, as an index in flags.rows
     for doc, start, first, end in zip(docs, bounds.tolist(), firsts.tolist(), firsts[1:].tolist(), strict=False):
         labels = {(span.start, span.end): span.label_ for span in annotation.spans_on(doc)}
         tokens, scores, kinds = flags.rows[first:end] - start, flags.scores[first:end], flags.kinds[first:end]
@@ -120,8 +120,8 @@ class SpanScores:
 class Batch:
     """The scores that the pipe computed for a batch of Docs, one after the other.
 
-    indices (list[int]): Index of each among the Docs given to the pipe. calibrated (CalibratedEntries): Scores of all units.
-    annotation (Annotation): Annotation of the labels. labels (tuple): Label of each column. label_hashes (NDArray[uint64]):
+    indices (list[int]): Index of each Doc among those given to the pipe. calibrated (CalibratedEntries): Scores of all units.
+    annotation (Annotation): Annotation of the labels. labels (tuple): Label of each tag number. label_hashes (NDArray[uint64]):
     Hash of each unit's predicted label, 0 for none. top_labels (TopLabels | None): Labels for Docs that have none, if the
     source `sets_labels`. spans (SpanScores | None): None if the source has no spans. flags (Flags | None): None without recall
     cut-offs. accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
@@ -190,6 +190,7 @@ def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
     added = {"tag": below.marginals.tags, "raw": below.marginals.scores, "calibrated": below.scores}
     columns = {name: np.concatenate([column, added[name]])[order] for name, column in columns.items()}
     columns["above"] = order < len(marginals.tags)
+    # The first entry of a unit moves by the number of the entries below the threshold that earlier units have.
     return batch.labels, marginals.indptr + np.searchsorted(below.marginals.rows, np.arange(len(marginals.indptr))), columns
 
 

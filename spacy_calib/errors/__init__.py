@@ -33,7 +33,6 @@ class CalibError(ValueError):
 
 # Codes of a saved state that cannot be read. Only a new fit can replace such a pipe.
 UNREADABLE = ("C010", "C011", "C012")
-
 # Fields of messages that quote user input of any length. They are cut, unless they are paths; lists of allowed values are not.
 _QUOTED_FIELDS = {"given", "query", "text"}
 

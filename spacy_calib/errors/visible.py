@@ -28,8 +28,7 @@ def shown_path(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-# Put before a cell so that a spreadsheet takes the cell for text.
-GUARD = "'"
+GUARD = "'"  # put before a cell so that a spreadsheet takes the cell for text
 # First characters of a formula (but not of a negative number), also in full width, and white space that a spreadsheet drops
 # before them. A cell of apostrophes before such a character gets a guard too: else `unguard_cell` would take one off.
 _NEGATIVE = r"-(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf)(?:[eE][-+]?[0-9]+)?\Z"

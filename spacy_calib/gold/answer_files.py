@@ -19,16 +19,13 @@ from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_v
 from .training_forms import TAGS, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
-# With more categories in a file, texts do not get a value for each: as many texts would take hours.
-_MANY_CATEGORIES = 1000
-# Minimum share of spans on word bounds for a way of counting offsets to be right.
-_MIN_ON_BOUNDS = 0.95
-# Maximum share of the records that may be skipped because they cannot be used.
-_MAX_BAD = 0.05
+_MANY_CATEGORIES = 1000  # with more categories in a file, texts do not get a value for each: as many texts would take hours
+_MIN_ON_BOUNDS = 0.95  # minimum share of spans on word bounds for a way of counting offsets to be right
+_MAX_BAD = 0.05  # maximum share of the records that may be skipped because they cannot be used
 
 
 class _BadRecord(Exception):
-    """A record that cannot be used. where (str): Its place. why (str): Reason. error (CalibError): Raised for a single one."""
+    """A record that cannot be used. where, why (str): Its place, the reason. error: Raised if it is the only bad record."""
 
     def __init__(self, where: str, why: str, error: CalibError):
         super().__init__(why)
@@ -102,7 +99,10 @@ _OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
 def read_answers(
     file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
 ) -> list[TextAnswers]:
-    """Read the export of a tool, and merge the answers of each person about each text. Arguments: As for `read_each`."""
+    """Read the export of an annotation tool as `read_each` does, and merge the answers of each person about each text.
+
+    labels (Collection[str]): The labels of the pipeline. values: From `read_values`, if the file was read already.
+    """
     return _by_text(read_each(file, labels, values), labels)
 
 
@@ -112,7 +112,6 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
     labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): From
     `read_values`, if the file was read already.
     Records that cannot be used are skipped, with a warning (CW61), if they are at most one in twenty.
-
     RAISES C692: the file, or its only record, cannot be read. C082, C693: records from no known tool, or from several. C694:
     records of two projects. C696: nobody answered. C786: several fields could be the text. C787: a form that this package does
     not read. C789: spans are on words in no way of counting, or in several. C790: too many records cannot be used; for one
@@ -187,7 +186,7 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
         examples = [marks[i][0].where + ": " + _readings_of(*marks[i]) for i in open_marks[:2]]
         raise calib_error("C789", path=file, many="several" if fitting else "no", examples="; ".join(examples))
     (name,) = fitting.values()
-    if name == next(iter(READINGS)):
+    if name == next(iter(READINGS)):  # characters
         return answers
     warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(open_marks):,}"), stacklevel=3)
 
@@ -251,7 +250,7 @@ def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
     """Warn (CW61) of bad records, which are skipped. RAISES C790, or the error of the only one: they are over one in twenty."""
     if not bad:
         return
-    why_by_place = {error.where: f"{error.where}: {error.why}" for error in reversed(bad)}
+    why_by_place = {error.where: f"{error.where}: {error.why}" for error in reversed(bad)}  # the first reason of each place
     n = len(why_by_place)
     reasons = "; ".join([*reversed(why_by_place.values())][:3])
     fields: dict[str, Any] = {"path": file, "n": f"{n:,}", "of": f"{n_records:,}", "reasons": reasons}

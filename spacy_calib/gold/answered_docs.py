@@ -31,8 +31,7 @@ from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import TextAnswers, TextSpan
 from .training_forms import doc_from_json, is_doc_json
 
-# Key of span groups if no component has another one, as in spaCy.
-_SPANS_KEY = "sc"
+_SPANS_KEY = "sc"  # key of span groups if no component has another one, as in spaCy
 
 
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
@@ -165,8 +164,9 @@ def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tupl
     depth, depth_of_known = _depth(doc, spans), _depth(doc, (span for span in spans if span.label_ in labels))
     for span in spans:
         tokens, is_known = slice(span.start, span.end), span.label_ in labels
-        is_single, others_known = depth[tokens].max() == 1, depth_of_known[tokens].max() > is_known
-        if is_single or (is_known and not others_known):
+        # Depths count the span itself.
+        overlaps_none, others_known = depth[tokens].max() == 1, depth_of_known[tokens].max() > is_known
+        if overlaps_none or (is_known and not others_known):
             entities.append(span)
         elif is_known or not others_known:
             doubtful.append(span)
@@ -212,7 +212,7 @@ def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
 
 
 def write_gold_names(doc: Doc, annotation: Annotation) -> None:
-    """Replace the predicted labels of a Doc by their gold names, for people to correct; do nothing without a label map."""
+    """Replace the predicted labels of a Doc by their gold names, for people to correct, if `annotation` has a label map."""
     if not isinstance(annotation, MappedAnnotation):
         return
     layer, table = annotation.inner.name, annotation.table

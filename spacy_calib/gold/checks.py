@@ -20,15 +20,10 @@ from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
 
 LEMMA = "lemma"
-
-# If the scores expect so many units with a label, or errors, gold without any is refused.
-EXPECTED = 5.0
-# Fewer errors than this share of the expected number are reported.
-_MIN_ERROR_SHARE = 0.1
-# With fewer units it may be by chance that all are right.
-_MIN_UNITS = 20
-# Scores that differ by less are equal up to rounding.
-_TIE = 1e-3
+EXPECTED = 5.0  # if the scores expect so many units with a label, or errors, gold without any is refused
+_MIN_ERROR_SHARE = 0.1  # fewer errors than this share of the expected number are reported
+_MIN_UNITS = 20  # with fewer units it may be by chance that all are right
+_TIE = 1e-3  # scores that differ by less are equal up to rounding
 # Minimum numbers of texts that have a category, and that leave it out, to infer that it is listed only if it applies.
 _MIN_TEXTS = 5
 _GIVE_DOCUMENTS = (
@@ -59,7 +54,7 @@ class GoldWatch:
                 self._present.update(name for name, value in values.items() if value > 0.5)
                 self._absent.update(name for name, value in values.items() if value <= 0.5)
             elif self._annotation.kind.of_arcs and example.reference.has_annotation("DEP"):
-                heads = example.reference.to_array(["HEAD"])
+                heads = example.reference.to_array(["HEAD"])  # relative: 0 is the token itself
                 self._n_arcs += len(heads)
                 self._n_own_heads += int(np.count_nonzero(heads == 0))
             yield example
@@ -78,14 +73,18 @@ class GoldWatch:
             raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
     def check_corpus(self, component: str, corpus: ScoredCorpus, min_expected: float = 0.0) -> dict[str, Any] | None:
-        """Check what was counted so far, then a scored corpus of the same gold; arguments and result as of `check_outcomes`."""
+        """Check what was counted so far, and by `check_outcomes` a scored corpus of the same gold.
+
+        min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
+        RETURNS (dict | None): The fields of the warning CW65, if there are far fewer errors than the scores expect.
+        """
         self.check(component)
         annotation, has_gold = self._annotation, np.flatnonzero(corpus.gold >= 0)
         gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
         is_lemma = plain_name(annotation.name) == LEMMA
         if is_lemma and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()):
             gold = gold[:1]  # each lemma is the word itself, which counts as one label
-        spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs
+        spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs  # answers about spans alone
         agrees = not (corpus.right == WRONG).any()
         return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, min_expected, agrees)
 
@@ -105,7 +104,7 @@ def check_outcomes(
     spans (Pairs | None): Spans with answers, if no token has gold; they are checked in place of `pairs`.
     min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
     agrees (bool): Whether all labels on the Docs are right, though the top label of the scores may differ from them.
-    RETURNS (dict | None): The values of the warning CW65, if there are far fewer errors than expected by the scores.
+    RETURNS (dict | None): The fields of the warning CW65, if there are far fewer errors than expected by the scores.
     RAISES C800: all units have the same label. C803: nothing is right. C804: nothing is wrong, though the scores expect errors.
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):

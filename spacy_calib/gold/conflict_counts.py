@@ -9,8 +9,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-# Key of `Doc.user_data` with the fields of a GoldConflicts.
-CONFLICTS = "calib_conflicts"
+CONFLICTS = "calib_conflicts"  # key of `Doc.user_data` with the fields of a GoldConflicts
 
 
 @dataclass
@@ -29,7 +28,7 @@ class GoldConflicts:
     labels: set[str] = field(default_factory=set)
 
     def note(self, layer: str, values: Iterable[Any]) -> bool:
-        """Count the values that annotations give to one token, span or category. RETURNS (bool): Whether they differ."""
+        """Count under `layer` the values that annotations give to one token, span or category. RETURNS: Whether they differ."""
         value_list = list(values)
         differs = len(set(value_list)) > 1
         self.compared[layer] += len(value_list) > 1

@@ -30,8 +30,7 @@ _MULTIWORD = re.compile(r"(\d+)-(\d+)$")
 _NO_SPACE = "SpaceAfter=No"
 # An entity's tag in the last column; the number after a label counts mentions.
 _ENTITY = re.compile(r"(?:(?<=\|)|^)(?P<tag>(?:name|NE)=[BILU]-)(?P<label>[^|\s]+?)(?:-\d+)?(?=\||$)")
-# Columns of a row.
-_ID, _FORM, _UPOS, _FEATS, _HEAD, _MISC, _N_COLUMNS = 0, 1, 3, 5, 6, 9, 10
+_ID, _FORM, _UPOS, _FEATS, _HEAD, _MISC, _N_COLUMNS = 0, 1, 3, 5, 6, 9, 10  # columns of a row
 # Minimum number and share of adjacent words that the tokenizer does not split, for a warning: English has .0025, French .03.
 _MIN_JOINED, _MIN_SHARE_JOINED = 10, 0.01
 Row = list[str]

@@ -33,8 +33,7 @@ from .tool_exports import BY_DOUBT
 PERSON, AGREED = "calib_person", "calib_agreed"
 NER, CATS = "ner", "cats"
 _LAYERS = ("TAG", "POS", "LEMMA", "MORPH", "DEP", "SENT_START")
-# Character offsets (start, end) and label.
-_SpanKey = tuple[int, int, str]
+_SpanKey = tuple[int, int, str]  # character offsets (start, end) and label
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
@@ -55,6 +54,7 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
         is_corpus = len({number for number, _ in doc_keys}) == 1 and not any(PERSON in doc.user_data for doc in docs)
         if len(docs) == 1 or is_corpus or not text.strip():
             continue
+        # A corpus among the Docs shows whether labels of answers are tags or entities.
         if not all(PERSON in doc.user_data for doc in docs):
             docs = [_keep_one_kind(doc, tags - entities) if PERSON in doc.user_data else doc for doc in docs]
         merged_by_tokens: dict[Any, Doc] = {}
@@ -74,7 +74,7 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
 
 
 def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
-    """Check that the merge of a file has left some gold. RAISES C791: it has none, and annotators differ on entities."""
+    """Check that some gold of a file is left after `reconcile`. RAISES C791: none is, and annotators differ on entities."""
     conflicts, has_other_gold = GoldConflicts(), False
     for doc in filter(None, docs):
         conflicts.add(doc)
@@ -120,8 +120,8 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     if any(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in docs):
         user_data[DRAWN_KEY] = BY_DOUBT
     _drop_contradictory_attributes(user_data, gold_docs, conflicts)
-    tokens = max(gold_docs, key=len) if PERSON in base.user_data else base
-    words, spaces = [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
+    token_doc = max(gold_docs, key=len) if PERSON in base.user_data else base
+    words, spaces = [token.text for token in token_doc], [bool(token.whitespace_) for token in token_doc]
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
     _merge_entities(merged_doc, gold_docs, conflicts)
@@ -146,14 +146,13 @@ def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequenc
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the token labels on which all Docs agree that have such labels and the same token; other tokens get none."""
     rows = [_token_rows(doc) for doc in gold_docs]
-    # The layers that each Doc has; then the labels of each token by layer, None if unknown.
-    names = [{name for row in of_doc.values() for name, value in row.items() if value} for of_doc in rows]
-    values: list[dict[str, Any]] = []
+    layers_by_doc = [{name for row in of_doc.values() for name, value in row.items() if value} for of_doc in rows]
+    values: list[dict[str, Any]] = []  # labels of each token by layer, None if unknown
     for token in merged_doc:
         offsets = (token.idx, token.idx + len(token))
         labels: dict[str, Any] = {}
         for name in _LAYERS:
-            rows_with_layer = [of_doc for of_doc, has in zip(rows, names, strict=True) if name in has]
+            rows_with_layer = [of_doc for of_doc, layers in zip(rows, layers_by_doc, strict=True) if name in layers]
             label_values = [of_doc.get(offsets, {name: "other tokens"})[name] for of_doc in rows_with_layer]
             label_values = [value for value in label_values if value]
             contradicts = conflicts.note(name, [value[0] if name == "SENT_START" else value for value in label_values])
@@ -163,15 +162,18 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
     for token, labels in zip(merged_doc, values, strict=True):
         token.tag, token.lemma, token.pos = (labels[name] or 0 for name in ("TAG", "LEMMA", "POS"))
         token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
-    if any("DEP" in has for has in names) and not conflicts.differing["SENT_START"]:
+    if any("DEP" in layers for layers in layers_by_doc) and not conflicts.differing["SENT_START"]:
         _write_arcs(merged_doc, gold_docs, values)
-    elif any("SENT_START" in has for has in names):
+    elif any("SENT_START" in layers for layers in layers_by_doc):
         for token, labels in zip(merged_doc, values, strict=True):
             token.is_sent_start = labels["SENT_START"] and labels["SENT_START"][0] == 1
 
 
 def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
-    """Return (start, end) in characters of each token -> its labels by layer, 0 for none; an arc is (label, head's offset)."""
+    """Return (start, end) in characters of each token -> its labels by layer, as spaCy's integers, 0 for none.
+
+    The label of "DEP" is (label, character offset of the head), that of "SENT_START" is (value,), 1 at a sentence start.
+    """
     columns = doc.to_array([*_LAYERS]).tolist()
     rows = {}
     for token, row in zip(doc, columns, strict=True):
@@ -198,7 +200,7 @@ def _write_rejected_labels(
         span = merged_doc.char_span(start, end, label=label)
         if span is None or len(span) > 1:
             continue
-        if conflicts.note("TAG", [False, *([True] if values[span.start]["TAG"] == label else [])]):
+        if conflicts.note("TAG", [False, *([True] if values[span.start]["TAG"] == label else [])]):  # rejected, accepted
             values[span.start] = {**values[span.start], "TAG": None, "LEMMA": None, "POS": None, "MORPH": None}
         else:
             rejected_spans.append(span)
@@ -252,7 +254,10 @@ def _span_keys(spans: Iterable[Span]) -> frozenset[_SpanKey]:
 
 
 def _count_votes(votes: Sequence[_SpanGold], layer: str, conflicts: GoldConflicts) -> dict[bool | None, list[_SpanKey]]:
-    """Return verdict -> spans, and count conflicts: True for right, False for rejected, None for contradictory spans."""
+    """Return verdict -> spans, and count conflicts: True for right, False for rejected, None for contradictory spans.
+
+    votes (Sequence): The gold spans of each Doc. layer (str): Name under which conflicts are counted, such as "ner".
+    """
     spans: dict[bool | None, list[_SpanKey]] = {True: [], False: [], None: []}
     accepted = Counter(span for vote in votes for span in vote.accepted_keys)  # span -> number of Docs with it
     for span in sorted({*accepted, *(span for vote in votes for span in vote.rejected_keys or ())}):
@@ -264,6 +269,7 @@ def _count_votes(votes: Sequence[_SpanGold], layer: str, conflicts: GoldConflict
 
 
 def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
+    """Return (start, end, label) of each rejected span; None if all spans that are not accepted are wrong."""
     return _span_keys(doc.spans[REJECTED]) if REJECTED in doc.spans else None
 
 

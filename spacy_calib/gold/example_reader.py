@@ -61,8 +61,7 @@ class ExampleReader:
     """Pairs the scores of predicted Docs with gold, batch by batch, without keeping Docs in memory.
 
     source (BoundSource): The source, updated if the component gets new labels. lowest (float): Minimum score of entries.
-    event (str): When a span is right, such as "exact".
-    words_of (Callable | None): Predicted Docs -> the words of their tokens; None for no words.
+    event (str): When a span is right, such as "exact". words_of (Callable | None): Predicted Docs -> the words of their tokens.
     in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents.
     counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
     unit (str), files (Sequence[int]): What a document is, and the number of each document's gold file; set by `data`.
@@ -205,7 +204,7 @@ class ExampleReader:
         return data, self._spans(documents) if self.source.span_labels else None
 
     def _spans(self, documents: Ints) -> SpanData:
-        """Return the data of all spans. documents (Ints): The document of each row."""
+        """Return the data of the spans of all batches. documents (Ints): The document of each row (token) of all batches."""
         batches = [batch for batch in self._batches if batch.spans is not None]
         spans = stack_spans(
             [batch.spans for batch in batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
@@ -225,7 +224,6 @@ class ExampleReader:
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _concatenate(self, name: str) -> NDArray[Any]:
-        """Concatenate the field with this name of all batches."""
         kind = np.bool_ if name in ("lacks_gold", "is_known", "starts") else np.intp
         return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
 
@@ -256,7 +254,7 @@ def unknown_spans(
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """Count tokens by (column of the top label or -1, gold hash). gold, hashes: Column and hash of each token's gold label."""
+    """Count tokens by (column of the top label or -1, gold hash). gold, hashes: Each token's gold column (-2: none), hash."""
     order = np.argsort(marginals.scores, kind="stable")
     top_columns = np.full(len(gold), -1)
     top_columns[marginals.rows[order]] = marginals.tags[order]  # the last, highest one remains

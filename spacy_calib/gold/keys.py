@@ -14,12 +14,9 @@ from ..registry import REGISTRIES
 
 # Key of `Doc.user_data` with the source document: a string, a number, or the SourceDocument of a reader.
 DOC_KEY = "calib_document"
-# Key of `Doc.user_data` for how a text was sampled for annotation, "drawn" in the record of a queue.
-DRAWN_KEY = "calib_drawn"
-# Key of `Doc.user_data` with the origin of a text, for `ScoredCorpus.origins`.
-ORIGIN = "calib_origin"
-# Key in the origin of a text with the value of the field to group by in its line.
-IN_LINE = "value"
+DRAWN_KEY = "calib_drawn"  # key of `Doc.user_data` for how a text was sampled for annotation, "drawn" in the record of a queue
+ORIGIN = "calib_origin"  # key of `Doc.user_data` with the origin of a text, for `ScoredCorpus.origins`
+IN_LINE = "value"  # key in the origin of a text with the value of the field to group by in its line
 _REGISTRY = "calib_keys"
 
 

@@ -68,7 +68,7 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
 
 
 def _kind_of(result: Record) -> str | None:
-    """Return "labels" for a region with labels, "choices" for choices about the whole text, else None."""
+    """Return "labels" if a result is a region with labels, "choices" if it is choices about the whole text, else None."""
     value = result.get("value")
     kind = result.get("type") or next((key for key in ("labels", "choices") if isinstance(value, dict) and key in value), None)
     if kind == "choices":

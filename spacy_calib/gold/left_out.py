@@ -24,8 +24,7 @@ _COUNTED = {
     "sent": ("SENT_START", "tokens"),
     "link": ("link", "entity links"),
 }
-# Minimum number of lower-case letters of texts without capital letters for a message.
-_MIN_LETTERS = 5000
+_MIN_LETTERS = 5000  # minimum number of lower-case letters of texts without capital letters for a message
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class DroppedGold:
             if not annotation.has_units(doc) or doc.text.isspace():
                 continue
             n_documents += 1
-            if (comparison := get_label_comparison(doc, annotation.name)) is not None:
+            if (comparison := get_label_comparison(doc, annotation.name)) is not None:  # the gold has another label scheme
                 scheme, spans = comparison.scheme, list(annotation.spans_on(example.predicted))
                 unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
                 confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])

@@ -26,7 +26,7 @@ from .tool_exports import as_list, proposed_spans, queue_meta
 # the sample was drawn from; label, score and document of the entity, and the cut-off above which it was drawn, or None.
 _SHARE = number(0.0, 1.0)
 _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
-_KEY = ("doc", "sentence", "asked", "focus")
+_KEY = ("doc", "sentence", "asked", "focus")  # fields that identify a question
 _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 
 

@@ -17,8 +17,7 @@ from .places import locate_words
 
 # Views of Prodigy in which only the shown spans or label are accepted or rejected: other labels stay unknown.
 _BINARY = ("ner", "spans", "classification")
-# Units of our queues whose text is shown with all its labels.
-_WHOLE_UNITS = ("sentence", "document")
+_WHOLE_UNITS = ("sentence", "document")  # units of our queues whose text is shown with all its labels
 # The mark of metadata that a queue of this package wrote with a text; users may have keys of the same names.
 QUEUE_MARK = {"queue": "spacy-calib"}
 # How units were sampled for a queue: the doubtful ones first, or with equal probability.
@@ -100,7 +99,7 @@ def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, A
 
 
 def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> TextAnswers:
-    """Return an answer with the categories of a text; all others are wrong."""
+    """Return an answer with the categories `names` of a text; all others are wrong. meta (Mapping): From `queue_meta`."""
     return TextAnswers(text, cats=dict.fromkeys(names, True), whole=True, meta=dict(meta))
 
 
@@ -118,7 +117,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
-    """Return exported spans (dicts) with offsets in characters. start, end (str): Keys of the offsets."""
+    """Return the exported spans (dicts with "label") of a text by characters. start, end (str): Their keys with offsets."""
     return [TextSpan(*locate_words(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
 
 
@@ -247,8 +246,7 @@ def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
     return replace(answer_with_spans(text, marks, meta), uncertain=without_words(marks, values))
 
 
-# Key added to records: the questions that ask for labels.
-QUESTIONS = "calib_questions"
+QUESTIONS = "calib_questions"  # key added to records: the questions that ask for labels
 
 
 def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
@@ -278,9 +276,9 @@ def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
-    """Return the questions that ask for labels: with a label of the pipeline, else a typical name, else repeated answers.
+    """Return the questions that ask for labels: those with a label of the pipeline, else the only one, else by name or repeats.
 
-    candidates (Mapping): Question -> its answers. labels (Collection[str]): The labels of the pipeline.
+    candidates (Mapping): Question -> its answers, counted. labels (Collection[str]): The labels of the pipeline.
     """
     with_labels = {name for name, values in candidates.items() if not values.keys().isdisjoint(labels)}
     typical = {name for name in ("label", "labels", "category") if name in candidates}

@@ -19,13 +19,12 @@ from spacy.tokens import Doc
 from ..errors import brief, calib_error
 from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list
 
-# Keys of the tags of tokens.
-TAGS = {"ner_tags", "tags", "labels"}
+TAGS = {"ner_tags", "tags", "labels"}  # keys of the tags of tokens
 _RELATIONS = ("relations", "links", "heads", "deps")
 
 
 def read_training(record: dict[str, Any]) -> TextAnswers:
-    """Read a record of spaCy's training data: a text with "entities" and "cats". Numbers of relations count as skipped."""
+    """Read a record of spaCy's training data: "text", "entities" and "cats". Relations are not read, but counted as skipped."""
     spans = as_list(record.get("entities"))
     bounds = [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else span[:3] for span in spans]
     marks = [TextSpan(*bound) for bound in bounds]
@@ -71,6 +70,6 @@ def read_tokens(record: dict[str, Any]) -> TextAnswers:
             marks[-1] = marks[-1]._replace(end=start + len(token))
         elif label:
             marks.append(TextSpan(start, start + len(token), label))
-        continues = bool(label) and prefix not in "ELSU"
+        continues = bool(label) and prefix not in "ELSU"  # E and L: last token of a span, S and U: the only one
         start += len(token) + 1
     return answer_with_spans(" ".join(tokens), marks, {})

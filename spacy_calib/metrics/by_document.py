@@ -59,7 +59,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class ResampledFigure:
-    """A figure, its `values` in bootstrap resamples (n_samples,), its number of documents, `corrected` as in `Interval`."""
+    """A figure (`estimate`) and its `values` in resamples of n `documents`. corrected: The estimate less bin noise, or None."""
 
     estimate: float
     values: Floats
@@ -77,10 +77,10 @@ class ResampledFigure:
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the two-sided interval and the one-sided upper bound. RAISES C001: coverage not in (0, 1)."""
         share = 1 - check_coverage(coverage)
-        reason = ONE_DOCUMENT if self.documents < 2 else None if len(self.values) else "no resample has a value"
+        reason = ONE_DOCUMENT if self.documents < 2 else (None if len(self.values) else "no resample has a value")
         if reason:
             return Interval(self.estimate, None, None, None, coverage, self.documents, reason=reason)
-        values, outer = np.sort(self.values), self.rank(share / 2)
+        values, outer = np.sort(self.values), self.rank(share / 2)  # of rank r: index r - 1 from below, -r from above
         low, high, upper = (float(values[index]) for index in (outer - 1, -outer, -self.rank(share)))
         return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
 
@@ -291,7 +291,9 @@ def error_interval(
     above `high`. Simulated 95 % intervals covered the true error in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 %
     with 5. Resamples use the bins of all data: new bins for each resample give the same coverage, more slowly.
 
-    Arguments and errors as in `resample_error`, and C001 for too few n_samples. RETURNS (Interval | None): None without pairs.
+    scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
+    bin_size (int | None): Pairs per bin instead. groups: Group of each pair (-1: none), to average the errors of the groups.
+    RETURNS (Interval | None): None without pairs. RAISES C001: values out of range, n_samples too few. C002: lengths differ.
     """
     _check_samples(n_samples, coverage)
     error = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed, groups=groups)
@@ -318,8 +320,7 @@ def document_bootstrap(
         calibration errors. Resamples for which it returns None are left out.
     pairs (Pairs): n pairs. documents (ArrayLike): The document of each. scores (ArrayLike | None): Replace the raw scores.
     n_samples (int): Resamples. seed (int): Of the random numbers. coverage (float): Confidence level.
-    RETURNS (Interval | None): None if the figure of all pairs is None.
-    RAISES C001: scores out of range, n_samples too few for the coverage. C002: lengths differ.
+    RETURNS (Interval | None): None if the statistic is None. RAISES C001: bad scores, n_samples too few. C002: lengths differ.
 
         >>> pairs = Pairs(np.arange(40), np.zeros(40, int), np.full(40, 0.75), [1, 1, 1, 0] * 10, n_units=40)
         >>> document_bootstrap(brier, pairs, documents=np.arange(40) // 3).estimate

@@ -44,8 +44,7 @@ def calibration_error(
     """Return the calibration error over adaptive bins, or over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
-    bin_size (int | None): Pairs per bin, the paper's beta; replaces n_bins.
-    norm (str): "l2" (root mean square) or "l1" (mean absolute).
+    bin_size (int | None): Pairs per bin (beta); replaces n_bins. norm (str): "l2" (root mean square) or "l1" (mean absolute).
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(calibration_error([0.9, 0.9, 0.2, 0.2], [1, 0, 0, 0], n_bins=2), 6)
@@ -66,8 +65,7 @@ def calibration_error_interval(
 
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Samples. seed (int): Of the random numbers.
-    RETURNS (tuple | None): (low, high); None without pairs.
-    RAISES C001: values out of range, n_samples below 1. C002: lengths differ.
+    RETURNS (tuple | None): (low, high); None without pairs. RAISES C001: bad values, n_samples below 1. C002: lengths differ.
 
         >>> low, high = calibration_error_interval([0.9] * 100, [1] * 80 + [0] * 20)
         >>> low < 0.1 < high
@@ -204,7 +202,7 @@ def debiased_calibration_error(
 
 @dataclass(frozen=True)
 class CalibrationError:
-    """The metric `calibration_error` with fixed settings, to be called with scores and hits. RAISES C001: a bad setting."""
+    """The metric `calibration_error` with fixed n_bins, bin_size and norm, called with scores and hits. RAISES C001."""
 
     registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
     short: ClassVar[str] = "smce"
@@ -224,7 +222,7 @@ class CalibrationError:
 
 @dataclass(frozen=True)
 class DebiasedCalibrationError:
-    """The metric `debiased_calibration_error` with fixed settings, called with scores and hits. RAISES C001: a bad setting."""
+    """The metric `debiased_calibration_error` with fixed n_bins and bin_size, called with scores and hits. RAISES C001."""
 
     registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
     short: ClassVar[str] = "debiased"

@@ -130,7 +130,7 @@ RATE = 0.05
 
 
 def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
-    """Return which of many hypotheses are rejected at the false discovery rate RATE (Benjamini and Hochberg 1995)."""
+    """Return which hypotheses, by their p values, are rejected at the false discovery rate RATE (Benjamini, Hochberg 1995)."""
     values = np.asarray(p, dtype=np.float64)
     if ((values < 0) | (values > 1)).any():
         raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=values[(values < 0) | (values > 1)][0])

@@ -25,8 +25,7 @@ class JudgedView(JudgedPairs):
     kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns. groups (Groups): Of the tags.
     n_bins (int): Adaptive bins. seed (int): Of random numbers. metrics (Mapping): Short name -> `Metric`.
     starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
-    has_label_columns (bool): Whether each column is a label; columns of edit trees are not lemmas.
-    span_words (tuple[str, str]): Words for one span and for several.
+    has_label_columns (bool): Whether each column is a label (an edit tree is not). span_words: For one span, for several.
     """
 
     kind: str
@@ -69,6 +68,7 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) 
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
+    # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels.
     has_label_columns = bool((columns == corpus.tags[corpus.hits >= 0])[columns >= 0].all())
     about = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
     return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **about)
@@ -80,14 +80,14 @@ def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any
     labels (Sequence[str]): Span labels of the source, by column. settings: Other fields of the `JudgedView`, such as groups.
     """
     spans = corpus.spans
-    keep = np.flatnonzero(spans.right >= 0)
+    keep = np.flatnonzero(spans.right >= 0)  # the gold is known
     first, pairs = corpus.doc_starts[spans.docs[keep]], corpus.span_pairs(labels)
     starts, ends = first + spans.starts[keep], first + spans.ends[keep]
     return JudgedView(**vars(pairs), kind="entities", labels=labels, starts=starts, ends=ends, **settings)
 
 
 def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
-    """Return which pairs of the view are a counted token with its predicted label, as indices; for entities all pairs."""
+    """Return the indices of the pairs that are a scored token (no white space) with its predicted label, or of all entities."""
     if view.kind == "entities":
         return np.arange(len(view))
     rows = view.pairs.rows
@@ -96,6 +96,6 @@ def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
 
 
 def predicted_units(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints]:
-    """Return (Doc, index of the pair in the view) of each counted token's predicted label, or of each entity."""
+    """Return (Doc, index in the view) of the pair of each scored token with its predicted label, or of each entity."""
     units = predicted_indices(corpus, view)
     return corpus.docs[view.starts[units]], units

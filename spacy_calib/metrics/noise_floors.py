@@ -16,7 +16,7 @@ _CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """Mean and 95 % quantile of the calibration errors of simulated, perfectly calibrated data."""
+    """Mean (`mean`) and 95 % quantile (`q95`) of the calibration errors of simulated, perfectly calibrated data."""
 
     mean: float
     q95: float
@@ -28,8 +28,7 @@ def noise_floor(
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
     scores (ArrayLike): n scores: all of them for the floor of SMCE, the scores of one group for the floor of its GMCE.
-    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
-    n_samples (int): Number of simulated data sets. seed (int): Of the random numbers.
+    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Simulated data sets.
     RETURNS (NoiseFloor | None): Mean and 95 % quantile; a measured error near them may be all noise. None without scores.
     RAISES C001: values out of range, n_samples below 1.
 
@@ -49,10 +48,9 @@ def mean_gmce_floor(
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 
-    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
-    n_bins (int): Adaptive bins. n_samples (int): Simulated data sets. seed (int): Of the random numbers.
-    RETURNS (NoiseFloor | None): Mean and 95 % quantile. None if no group has pairs.
-    RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
+    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores. n_bins (int):
+        Adaptive bins. n_samples (int): Simulated data sets. seed (int): Of the random numbers. RETURNS (NoiseFloor | None):
+        None if no group has pairs. RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
 
         >>> pairs = Pairs(np.arange(2), np.array([0, 1]), np.array([1.0, 1.0]), [1, 0], n_units=2)
         >>> mean_gmce_floor(pairs, Groups(("1", "2"), np.array([0, 1])))  # scores of 1 leave nothing to chance

@@ -118,9 +118,8 @@ class Decomposition:
     resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p), the Brier score of predicting p for every pair.
     within_variance (float): mean (q - q_b)^2. within_covariance (float): 2 mean (q - q_b)(y - p_b). The bins hide both
         (Stephenson, Coelho & Jolliffe 2008); they are 0 if all scores of a bin are equal.
-    sharpness (float): Variance of the scores, whatever the hits (Murphy & Winkler 1987). claimed (float): mean
-        q (1 - q), the refinement expected from the scores; if it is far below `refinement`, they are overconfident.
-    n (int): Number of pairs. bins (int): Number of bins with pairs.
+    sharpness (float): Variance of the scores (Murphy & Winkler 1987). claimed (float): mean q (1 - q), the refinement expected
+        from the scores (far below `refinement`: overconfident). n, bins (int): Number of pairs, and of bins with pairs.
     """
 
     reliability: float

@@ -21,7 +21,7 @@ _IN_A_BIN = 20
 class Slice(NamedTuple):
     """A part of the data. name (str): The property that its units (tokens or entities) share, in words.
 
-    units (Ints): Indices of its units, shape (n_units,); for `judge_slices` indices of the pairs of units and top labels.
+    units (Ints): Indices of its units, shape (n_units,); `judge_slices` wants the index of each unit's pair of its top label.
     """
 
     name: str
@@ -29,7 +29,11 @@ class Slice(NamedTuple):
 
 
 class SliceRow(TypedDict):
-    """A slice, evaluated: its name, the fields of `Gap` and `ErrorRow`, and whether its scores are significantly `off`."""
+    """An evaluated slice. slice: Its name. off: Whether its scores are significantly too high or too low.
+
+    n, documents, score, right, gap, low, high, p: The fields of the `Gap` of its units. pairs, raw, calibrated, debiased,
+    true_low, true_high, floor, floor95: Those fields of the `ErrorRow` of its pairs.
+    """
 
     slice: str
     n: int
@@ -52,7 +56,7 @@ class SliceRow(TypedDict):
 
 
 class SliceTable(TypedDict):
-    """Evaluated slices. rate (float): False discovery rate of `off`. too_small (int): Number of slices left out for size."""
+    """Evaluated slices (`rows`). rate (float): False discovery rate of `off`. too_small (int): Number of slices left out."""
 
     rate: float
     too_small: int

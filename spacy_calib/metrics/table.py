@@ -21,10 +21,9 @@ from .proper import PROPER, accuracy
 class ErrorRow:
     """Calibration errors of one set of pairs, a row of the calibration table; errors are None without pairs.
 
-    group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE).
-    tags, pairs (int): Number of tags and pairs. raw, calibrated (float): Error of the raw and of the calibrated scores.
-    low, high (float): 95 % interval of the calibrated error by sampling its bins (Nguyen & O'Connor 2015, Algorithm 2):
-        where another measurement with the same bins would fall.
+    group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE). tags, pairs (int): Number of tags
+        and pairs. raw, calibrated (float): Error of raw, calibrated scores. low, high (float): 95 % interval of `calibrated`,
+        where another measurement with the same bins would fall, by sampling bins (Nguyen & O'Connor 2015, Algorithm 2).
     debiased (float): The calibrated error less the noise in the bins.
     true_low, true_high (float): 95 % interval of the calibrated error with endless data, by bootstrap over documents; the
         measured error may lie above it. They and `debiased` are None if documents are not known, or there is only one.
@@ -47,7 +46,7 @@ class ErrorRow:
 
 @dataclass(frozen=True)
 class TableSettings:
-    """Settings of a calibration table. n_bins (int): Adaptive bins. seed (int): Of random numbers. documents: Of each pair."""
+    """Settings of a table. n_bins (int): Adaptive bins. seed (int): Of random numbers. documents: Of each pair, or None."""
 
     n_bins: int
     seed: int
@@ -94,11 +93,10 @@ def calibration_table(
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
-    documents (Ints | None): Of each pair: the intervals of the true error and of changes resample whole documents.
-    unit (str): What counts as a document. metrics (Mapping): Short name -> metric.
+    documents (Ints | None): Of each pair, for intervals. unit (str): What counts as a document. metrics: Short name -> metric.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": unit and number of the documents, None if they are not known;
         "errors": rows for all pairs, for each group and for the mean of the groups: the fields of an ErrorRow, as dicts;
-        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": from `changes`.
+        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": loss -> {"value", "low", "high"}.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
     settings = TableSettings(n_bins, seed, documents)

@@ -101,6 +101,7 @@ def edges_between(edges: Floats, scores: Floats) -> Floats:
     distinct = np.unique(scores)
     next_score = np.searchsorted(distinct, edges)  # index of the lowest score that reaches each edge
     is_finite = next_score < len(distinct)
+    # With 0 in front of the scores, the same index gives the score before.
     below, above = np.append(0.0, distinct)[next_score[is_finite]], distinct[next_score[is_finite]]
     quarter, moved_edges = (above - below) / 4, np.full(len(edges), np.inf)
     numbers = between(below + quarter, above - quarter)
@@ -144,7 +145,7 @@ def collapse_groups(
         keys, dtype = scores.astype(np.float64).view(np.uint64), np.float64
     np.left_shift(keys, 1, out=keys)
     np.bitwise_or(keys, hits, out=keys)
-    counts = np.bincount(groups + 1, minlength=n_groups + 1)
+    counts = np.bincount(groups + 1, minlength=n_groups + 1)  # the first count is of pairs without a group (-1)
     bounds = np.concatenate([[0], np.cumsum(counts)])
     if np.count_nonzero(counts) > 1:
         keys = keys[np.argsort(groups, kind="stable")]
@@ -152,7 +153,7 @@ def collapse_groups(
         keys[start:end].sort()
     is_last = np.ones(len(keys), dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
-    is_last[bounds[1:][counts > 0] - 1] = True
+    is_last[bounds[1:][counts > 0] - 1] = True  # the last pair of each group
     ends = np.flatnonzero(is_last)
     distinct = keys[ends]
     del keys, is_last
@@ -162,4 +163,4 @@ def collapse_groups(
     np.right_shift(distinct, 1, out=distinct)
     values = distinct.view(dtype).astype(np.float64, copy=False)
     parts = [(values[a:b], is_hit[a:b], weights[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
-    return (values, is_hit, weights), parts[1:]
+    return (values, is_hit, weights), parts[1:]  # parts[0]: pairs without a group

@@ -22,11 +22,9 @@ _SAFE_EXPONENT = 600.0
 def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
     """Make a pair of each marginal: its score, and whether its tag is the gold tag.
 
-    marginals (Marginals): Of n tokens.
-    gold: Column of each token's gold tag, shape (n,); -1: the model does not know it (all pairs of the token are
-        misses), -2: there is none (the token is left out).
-    RETURNS (Pairs): Rows keep the numbers of the tokens in `marginals`.
-    RAISES C002: gold of another length.
+    marginals (Marginals): Of n tokens. gold: Column of each token's gold tag, shape (n,); -1 if the model does not know the tag
+        (all pairs of the token are misses), -2 if there is none (the token is left out).
+    RETURNS (Pairs): Rows keep the numbers of the tokens in `marginals`. RAISES C002: gold of another length.
     """
     columns = np.asarray(gold, dtype=np.intp)
     if columns.shape != (marginals.n_tokens,):
@@ -73,10 +71,7 @@ def top_pairs(pairs: Pairs) -> Ints:
 
 
 def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
-    """Return for each entry whether it is the highest-scored one of its token; of equal scores only the first is.
-
-    rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
-    """
+    """Return whether each entry is the highest-scored of its token, the first of equal ones. rows: Token of each, ascending."""
     begins = np.empty(len(rows), dtype=bool)
     begins[:1], begins[1:] = True, rows[1:] != rows[:-1]
     starts = begins.nonzero()[0]
@@ -99,8 +94,7 @@ def check_threshold(threshold: float) -> float:
 def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
     """Make marginals of the entries of a dense array that reach the threshold.
 
-    scores: Probabilities, shape (n_tokens, n_tags).
-    threshold (float): Entries below it are dropped (Kranzlein et al. 2021, section 3.1).
+    scores: Probabilities, (n_tokens, n_tags). threshold: Entries below are dropped (Kranzlein et al. 2021, section 3.1).
     RAISES C001: the array is not two-dimensional, or the threshold out of range.
     """
     if scores.ndim != 2:

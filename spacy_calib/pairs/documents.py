@@ -28,7 +28,7 @@ _TOKENS, _MOST = 200, 100
 
 
 class SourceDocument(NamedTuple):
-    """A source document: its unit (DOCUMENT, SENTENCE, TEXT or DOC), its key in unit and file, the number of its gold file."""
+    """A source document: unit (DOCUMENT, SENTENCE, TEXT or DOC), key (unique within unit and file), number of its gold file."""
 
     unit: str
     key: Hashable
@@ -103,7 +103,7 @@ def folds_of(documents: Ints, n_folds: int) -> Ints:
     _, codes = np.unique(documents, return_inverse=True)
     counts = np.bincount(codes)
     n_folds = min(n_folds, len(counts))
-    middle = np.cumsum(counts) - counts / 2
+    middle = np.cumsum(counts) - counts / 2  # number of pairs before the middle of each document
     fold_of_document = np.minimum((middle * n_folds / max(1, counts.sum())).astype(np.intp), n_folds - 1)
     _, fold_of_document = np.unique(fold_of_document, return_inverse=True)  # a very long document leaves folds next to it empty
     return fold_of_document[codes]
@@ -157,7 +157,7 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
     for name in names.tolist():
         index = np.flatnonzero(documents == name)
         begins = np.flatnonzero(starts[index])  # where the document may be cut
-        begins = begins if begins.max(initial=0) else np.arange(len(index))
+        begins = begins if begins.max(initial=0) else np.arange(len(index))  # no start after the first token: anywhere
         n_parts = max(1, round(len(index) / size))
         targets = np.arange(1, n_parts) * len(index) / n_parts  # cuts into equal parts; each moves to the next sentence
         cuts = np.unique(begins[np.minimum(np.searchsorted(begins, targets), len(begins) - 1)])

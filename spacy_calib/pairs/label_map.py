@@ -54,8 +54,7 @@ def split_pairs(text: str) -> list[tuple[str, str]] | None:
 def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
     """Read a map from "PERSON=PER,GPE=LOC" or from a file, .json (an object) or .tsv (two columns), or check a mapping.
 
-    RETURNS (dict): Label of the component -> gold label; "" for a label without counterpart (DATE=).
-    RAISES C162: it is no map.
+    RETURNS (dict): Label of the component -> gold label; "" for a label without counterpart (DATE=). RAISES C162: no map.
     """
     if isinstance(text_or_path, Mapping):
         return check_map(list(text_or_path.items()), "of the call")
@@ -88,7 +87,6 @@ def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
 
 
 def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
-    """Return the (key, value) pairs of decoded JSON. RAISES ValueError: it is no object."""
     if not isinstance(table, dict):
         raise ValueError("no object")
     return list(table.items())
@@ -132,7 +130,7 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Build from numbers of tokens. confusion_counts: By (top label, gold label). n: With unknown gold. gold: By label."""
+        """Build from counts of tokens: confusion_counts by (top label, gold label), gold by gold label; n have unknown gold."""
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
         confusions = [
             (predicted_label, gold_label, count)
@@ -147,7 +145,7 @@ class UnknownGold:
         return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
 
     def message_fields(self) -> dict[str, Any]:
-        """Return name -> text for the placeholders of messages. "map" is `counterparts` as text for the option `--map`."""
+        """Return texts for messages: "n", "share" (in %), "unknown" and "known" labels, "pairs", "map" (for --map), "unit"."""
         counts: Counter[str] = Counter()
         for _, gold_label, n in self.pairs:
             counts[gold_label] += n

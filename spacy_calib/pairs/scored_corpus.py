@@ -50,9 +50,8 @@ class ScoredCorpus:
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
     doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What counts as a document.
-    of_documents (bool): Whether a row is a whole document.
-    words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
-    starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
+    of_documents (bool): Whether a row is a whole document. words (NDArray[object]): Text of each token. spaces, starts
+    (NDArray[bool]): Whether a space follows it, and whether it begins a sentence; the first token of a Doc always does.
     labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
     raw, calibrated (Floats): Probability of the predicted label before and after calibration; NaN without one.
     right (NDArray[int8]): Whether the predicted label is a gold label: 1 or 0, -1 without label or gold.
@@ -94,7 +93,7 @@ class ScoredCorpus:
         return DOCUMENT if self.of_documents else TOKEN
 
     def origin(self, doc: int) -> dict[str, Any]:
-        """Return "line", "file", "id" and "meta" of a Doc; {} if unknown."""
+        """Return the origin of a Doc: "line", "file", "id" and "meta" of its record in a file; {} if unknown."""
         return self.origins[doc] if self.origins else {}
 
     @cached_property
@@ -146,7 +145,7 @@ class ScoredCorpus:
         """First character of each token in its Doc, shape (n,)."""
         sizes = np.fromiter(map(len, self.words.tolist()), dtype=np.intp, count=len(self)) + self.spaces
         ends = np.cumsum(sizes)
-        return ends - sizes - (ends - sizes)[self.doc_starts[self.docs]]
+        return ends - sizes - (ends - sizes)[self.doc_starts[self.docs]]  # start in all texts, minus that of the Doc
 
     @cached_property
     def lengths(self) -> Ints:
@@ -170,7 +169,7 @@ class ScoredCorpus:
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:
-        """Return a pair per token: its predicted label, and whether this is right. rows: The tokens; None for all with gold."""
+        """Return a pair per token: its predicted label, and whether this is right. rows: Tokens with gold; None for all."""
         # The tag of a pair is a column of the source, known from the token's score for this label.
         columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
         columns[self.rows[matches]] = self.columns[matches]

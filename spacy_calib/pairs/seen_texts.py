@@ -88,6 +88,7 @@ class FitTextDigests(Serializable):
         def count_words(mask: NDArray[np.bool_]) -> Floats:
             return np.bincount(units.documents[mask], units.words[mask], n_documents).astype(np.float64)
 
+        # Sentences of the documents that are not known as a whole.
         in_sentences = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & is_known])
         words_compared = count_words(units.whole & is_known) + count_words(in_sentences & is_comparable)
         words_seen = count_words(units.whole & is_known) + count_words(in_sentences & is_known)
@@ -101,7 +102,7 @@ class FitTextDigests(Serializable):
 def format_overlap_warning(overlap: dict[str, Any] | None) -> str | None:
     """Return a warning that a pipe was evaluated on its fit data; None if it was not, or if this is not known.
 
-    overlap (dict | None): From `TrainTestOverlap.to_dict`.
+    overlap (dict | None): "documents", "seen", "share" (see TrainTestOverlap), and "many": whether the data counts as fit data.
     """
     if overlap is None or not overlap["many"]:
         return None

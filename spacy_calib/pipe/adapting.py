@@ -46,7 +46,6 @@ def adapt_calibrator(
     """Learn an adaptation of a fitted calib pipe from labelled documents (`examples`) of another domain.
 
     The pipe is not changed; the pipeline's meta gets the calibration errors of the adapted scores.
-
     RETURNS (tuple): The new state of the pipe; the token pairs with out-of-fold adapted scores, None for a single document; the
         adapted span steps with such scores of the spans, None if the pipe calibrates no spans.
     RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component cannot be read. C030 to C032, C003,
@@ -98,7 +97,10 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
 
 
 def warn_of_adaptation(pipe: Calibrator, adaptation: dict[str, Any]) -> None:
-    """Warn if an adaptation is unreliable: one document only, texts of the fit, or other weights. adaptation: Its summary."""
+    """Warn if an adaptation is unreliable: one document only, texts of the fit, or other weights.
+
+    adaptation (dict): "docs" (number of documents), "seen" (overlap of the texts with the fit data, as a dict, or None).
+    """
     if adaptation["docs"] < 2:
         pipe.warn("CW13")
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
@@ -112,7 +114,7 @@ def adapt_tokens(
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
     """Fit an adaptation step to the calibrated scores (before normalization) of the token pairs with gold.
 
-    groups (Groups): Groups of the tags. prior (Prior): Prior distribution of the adaptation.
+    groups (Groups): Groups of the tags. prior (Prior): How far scores are expected to be off.
     RETURNS (tuple): The calibration with the adaptation added; the fitted adaptation; the pairs with gold and their out-of-fold
         adapted scores, None for a single document; the pairs without gold and their adapted scores; the context's view of the
         tokens, for `adapt_spans`.
@@ -150,8 +152,8 @@ def adapt_spans(
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
-    calibration.cutoffs = None  # only scores are needed here
-    index = np.concatenate([data.known_indices, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])
+    calibration.cutoffs = None  # only scores are needed here, so the labels given below are ()
+    index = np.concatenate([data.known_indices, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])  # then candidates
     spans = data.spans.take(index)
     scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
@@ -258,8 +260,7 @@ def _adapt_detached(
     """Adapt a pipe that is in no pipeline, and put the pipeline's meta back as it was.
 
     RETURNS (tuple): (token pairs, spans) with the scores that the pipe gave before, None where it has none; the calibration
-        errors of the adapted scores, for the meta.
-    RAISES CalibError: the pipe cannot read this gold.
+        errors of the adapted scores, for the meta. RAISES CalibError: the pipe cannot read this gold.
     """
     nlp, groups = pipe.lookup.nlp, pipe.groups
     assert groups is not None

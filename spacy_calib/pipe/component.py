@@ -71,6 +71,7 @@ def flag_tokens(
 ) -> Flags:
     """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each.
 
+    cutoffs (RecallCutoffs): One of P(inside an entity) if `per` is "all", one of P(type) for each type if it is "label".
     scores (Scores): Raw scores of all labels. calibrated (CalibratedEntries): Calibrated scores of labels above the threshold.
     """
     types, marginals = EntityTypes.from_labels(labels, annotation.kind.has_prefixes), calibrated.marginals
@@ -149,7 +150,7 @@ class Calibrator(Pipe, PipeSettings):
 
     settings: Fields of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
     held_out (JudgedPairs | None): Token pairs with out-of-fold scores, after a fit or adaptation in this process; not saved.
-    held_out_spans (SpanFit | None): Spans with such scores. lookup (SourceLookup): Finds the component that the source reads.
+    held_out_spans (SpanFit | None): Spans with out-of-fold scores. lookup (SourceLookup): Finds the source's component.
     RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.
     """
 
@@ -177,12 +178,10 @@ class Calibrator(Pipe, PipeSettings):
         note_meta(self.lookup.nlp, name, self)
 
     def attach(self: _Pipe, nlp: Language) -> _Pipe:
-        """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another one.
+        """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another pipeline.
 
-        RETURNS: The pipe.
-
-        RAISES C120: the pipe is not in this pipeline, or its component is missing or has other weights than at the fit.
-        C020, C022: the component has other labels, or cannot be calibrated. C025: another pipe there has the same prefix.
+        RETURNS: The pipe. RAISES C120: it is not in this pipeline, or its component is missing or has other weights than at the
+        fit. C020, C022: the component has other labels, or cannot be calibrated. C025: another pipe there has the same prefix.
 
             >>> import spacy
             >>> nlp, other_nlp = spacy.blank("en"), spacy.blank("en")
@@ -230,7 +229,7 @@ class Calibrator(Pipe, PipeSettings):
 
     @property
     def span_event(self) -> str:
-        """When a span counts as right: as in the fit, else as its annotation or the setting says."""
+        """When a span counts as right, such as "exact": as in the fit, else by its annotation, else by the setting `event`."""
         return self.fit_info.span_event or self.annotation.kind.span_event or self.event
 
     @property
@@ -381,6 +380,7 @@ class Calibrator(Pipe, PipeSettings):
             write_doubtful(readable, self.attr, batch.annotation, batch.flags)
 
     def _remove_from_spans(self, doc: Doc) -> None:
+        """Remove the span groups that an earlier run of this pipe wrote on a Doc, and its scores in other groups."""
         delete_groups(doc, self.attr, self.score_name)
         if self.source.keeps_span_scores:
             for group in doc.spans.values():
@@ -414,8 +414,7 @@ class Calibrator(Pipe, PipeSettings):
         tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts tags in the examples.
         span_counts (Mapping | None): Span label (entity type) -> frequency. counted_on (str): Where both were counted.
         min_pairs (int): Minimum number of pairs. n_bins (int): Adaptive bins of the errors in the fit table.
-        max_unknown (float): Maximum share of gold labels that the component does not know.
-        progress (Progress): Reports the progress of the fit, once the examples are read.
+        max_unknown (float): Maximum share of gold labels that the component does not know. progress (Progress): Shows progress.
         RAISES C021 to C024, C028, C033 to C035, C072: the component cannot be calibrated. C030 to C032, C071, C164: the gold is
             missing or of another kind. C003, C005, C006: too few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
@@ -492,6 +491,7 @@ class Calibrator(Pipe, PipeSettings):
         self._set_state(read(data, self._read_state, name=self.name, path=path))
 
     def _state(self) -> dict[str, Any]:
+        """Return the learned state as plain data, with the labels that only the source's settings contain."""
         return replace(self.learned, kept_labels=with_map(self.source, None).kept_labels()).state()
 
     def _read_state(self, state: Any) -> PipeState:

@@ -35,7 +35,7 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """Return the gold entities (or spans) that align with predicted tokens, whose numbers count through all examples."""
+    """Return the gold entities (or spans) that align with predicted tokens, which are numbered through all examples."""
     starts, ends, labels, first = [], [], [], 0
     for example in examples:
         alignment = example.alignment.y2x
@@ -59,12 +59,13 @@ def precision_cutoffs(
 ) -> tuple[Cutoffs, dict[str, Any]]:
     """Find the lowest scores from which predictions are accepted so that a share `precision` of them is right.
 
-    pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
-    per (str): "all", "label" or "group": one cut-off with the key "all", or one for each label or group, whose name is its key.
-    sample (SampledAnswers | None): The answers that `pairs` are from, drawn above former cut-offs. A former cut-off is kept or
-        raised: answers below the highest one of their key are left out, and if all others may be accepted it stays.
+    pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision. confidence
+        (float): That it is reached. per (str): "all": one cut-off, with the key "all"; "label", "group": one per name as key.
+    sample (SampledAnswers | None): The answers that `pairs` are from, sampled above former cut-offs. A former cut-off is kept
+        or raised: answers below the highest one of their key are left out, and if all others may be accepted it stays.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
-        cut-offs, and "rows": for each key the cut-off and the number, share and precision of the accepted predictions.
+        cut-offs, and "rows": per "key" the "cutoff", number of "entities" (or "documents"), number "kept" (accepted), "share"
+        (kept / all), "precision" (right / kept), and "low" and "high", the prediction interval of the precision.
     """
     has_spans = pipe.spans.groups is not None
     event = None if pipe.annotation.kind.of_documents else pipe.span_event
@@ -99,15 +100,16 @@ def precision_cutoffs(
 def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
     """Test whether the predictions that a pipe accepts still reach the promised precision, on a random sample of new answers.
 
-    RETURNS (dict): "verdict" (HOLDS, BROKEN or UNCLEAR) of all cut-offs, and "rows": for each key its "wanted" precision, the
-        number of "answers" and of "right" ones, and its "verdict".
+    data (Path): Origin of the sample, for messages. confidence (float): Of the tests. RETURNS (dict): "verdict" (HOLDS, BROKEN
+        or UNCLEAR) of all cut-offs, and "rows": for each "key" of a cut-off the "wanted" precision, the number of "answers"
+        about accepted predictions, the number "right" of these, and the "verdict" of this cut-off.
     RAISES C531: the pipe has no cut-offs. C534: it accepts lower scores than the sample was drawn from.
     """
     if pipe.spans.cutoffs is None or pipe.spans.groups is None:
         raise calib_error("C531", name=pipe.name)
     cutoffs, pairs = replace(pipe.spans.cutoffs, confidence=confidence), sample.pairs.pairs
-    labelling = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
-    keys, lowest = np.array(keys_of(cutoffs.per, *labelling)), cutoffs.get_cutoffs(*labelling)  # of each answer
+    label_args = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
+    keys, lowest = np.array(keys_of(cutoffs.per, *label_args)), cutoffs.get_cutoffs(*label_args)  # cut-off of each answer
     if len(over := np.flatnonzero(sample.cutoffs > lowest)):
         raise calib_error("C534", path=data, drawn=sample.cutoffs[over[0]], name=pipe.name, accepts=lowest[over[0]])
     rows = []
@@ -126,8 +128,9 @@ def parts_for_review(
     """Split the tokens of a corpus into those of accepted entities, those to review, and those dropped without review.
 
     accepting (Cutoffs), flagging (RecallCutoffs): Cut-offs from which entities are accepted, and tokens flagged for review.
-    RETURNS (dict): Figures of the parts "accept", "look" and "drop" as in `calibration.missed.review_of`; "accept" also has the
-        number of accepted "entities" with gold, and of the "right" ones.
+    RETURNS (dict): Part ("accept", "look": to review, "drop") -> number of "tokens" and their "share" of all scored ones;
+        number of its tokens with "gold", of those "inside" gold entities, and "inside_share" (inside / gold). "accept" also has
+        the number of accepted "entities" with gold, and the number of them that are "right".
     """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from .component import Calibrator
 
 ENTITIES = "entities"
-# Seed of the simulated noise floor and of intervals.
-_SEED = 0
+_SEED = 0  # seed of the simulated noise floor and of intervals
 # Keys of a row of errors with figures of calibrated scores.
 _CALIBRATED_KEYS = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
@@ -54,8 +53,8 @@ class Slicing(NamedTuple):
 class UnitTable:
     """The evaluation of the entities, tokens or documents of a pipe.
 
-    view (JudgedView): The pairs with gold. figures (Mapping): The calibration table, with the number of "bins" and the labels
-        that are "never_right". slices (Mapping | None): Table by slice, with the name of the key, "by"; None without slices.
+    view (JudgedView): The pairs with gold. figures (Mapping): The keys of `calibration_table` ("errors", "scores" ...), "bins"
+        and "never_right". slices (Mapping | None): "by" (name of the key) and "rows" (a dict per slice); None without slices.
     """
 
     view: JudgedView
@@ -76,8 +75,9 @@ class PipeTable:
     seen (Mapping | None): Overlap of the texts with the fit data. weights_changed (bool | None): Whether the component has
         other weights than at the fit. Both are None if unknown. misaligned (Mapping | None): Numbers of "tokens", and of those
         "left_out" as they align with no single gold token; None for documents.
-    accepted (Mapping | None): Counts of spans that precision cut-offs accept. flagged (Sequence | None): Counts of tokens that
-        recall cut-offs flag. without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
+    accepted (Mapping | None): Number of spans "kept" by precision cut-offs, their "share" and "precision", the "wanted" one.
+    flagged (Sequence | None): For each recall cut-off its "key", "cutoff", "wanted" recall, and counts of the flagged tokens.
+    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
     conventions (Sequence | None): Labels that gold and component seem to use differently; None if unknown.
     obstacle (str): Why the component gives no new scores (missing or disabled), or "". unfitted (Mapping | None): For an
         unfitted pipe a "verdict" on the raw scores, and the command that would "fit" it.
@@ -185,7 +185,7 @@ def evaluate_pipe(
     """Evaluate the scores that a calib pipe, fitted or not, wrote on predicted Docs.
 
     corpus (ScoredCorpus): The pipe's scores on `examples`, with gold. n_groups (int | None): Number of tag frequency groups;
-        None takes the pipe's groups. slicing (Slicing | None): How to slice the Docs. obstacle (str): As in PipeTable, or "".
+        None takes the pipe's groups. slicing (Slicing | None): How to slice the Docs. obstacle (str): Why scores are missing.
     RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
     annotation, recall_cutoffs, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
@@ -247,7 +247,10 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
 
 
 def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
-    """Return the calibration table of a view as a dict, with the number of "bins" and the labels that are "never_right"."""
+    """Return a dict with the keys of `calibration_table` ("errors", "scores" ...), "bins" (number) and "never_right" (labels).
+
+    layer (str): Name of the annotation; for one without fixed labels, such as lemmas, "never_right" is [].
+    """
     documents = view.documents if view.unit else None
     figures = calibration_table(
         view.pairs, view.calibrated, view.groups, view.n_bins, view.seed, documents, view.unit, view.metrics
@@ -256,6 +259,7 @@ def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
 
 
 def _slice_table(corpus: ScoredCorpus, view: JudgedView, slicing: Slicing) -> dict[str, Any]:
+    """Evaluate the pairs of a view in each slice. RETURNS (dict): The fields of a SliceTable, and "by", the key's name."""
     docs, indices = predicted_units(corpus, view)
     slices = slices_by(slicing.values, docs, indices)
     return {"by": slicing.by, **judge_slices(view, slices, indices, view.n_bins, view.seed)}
@@ -285,18 +289,26 @@ def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) ->
 
 
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Find the labels that a component and all of this gold use differently, as dicts in the form of `FitInfo.conventions`."""
+    """Find labels that a component and all of this gold use differently; [] unless each token has one right label.
+
+    RETURNS (list): Dicts of "said" (the component's label), "gold" (the gold's label there), "tokens" (number with both), "of"
+        (number with a high score of "said"), "in_gold" (number whose gold label is "said"), and "file" (0).
+    """
     if not may_differ(pipe, pipe.annotation):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
     # The corpus numbers the labels by column, then other gold names (here -1); tokens without gold get -2.
     gold = np.where(corpus.gold < len(labels), np.where(corpus.gold < 0, -2, corpus.gold), -1)
-    files = np.zeros(len(pairs), dtype=np.intp)
+    files = np.zeros(len(pairs), dtype=np.intp)  # all gold counts as one file
     return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]
 
 
 def _accepted_spans(spans: ScoredSpans, pipe: Calibrator) -> dict[str, Any]:
-    """Count the spans with gold that the cut-offs of a pipe accept, and the right ones among them."""
+    """Count the spans with gold that the precision cut-offs of a pipe accept.
+
+    RETURNS (dict): "wanted" precision, "promise" (sentences), number "kept" (accepted), "share" (kept / spans with gold) and
+        "precision" (right / kept); a share is None if it is 0 / 0.
+    """
     assert pipe.spans.cutoffs is not None
     with_gold = spans.right >= 0
     hits = spans.right[with_gold][spans.accept[with_gold] == 1]

@@ -41,8 +41,7 @@ def block_or_none(registry: str, function_name: str | None = None) -> Any:
 class PipeSettings:
     """Settings of a calib pipe. A prototype is an unfitted step, which a fit clones.
 
-    attr (str): Prefix of the attributes that the pipe writes.
-    threshold (float): Marginals below it are ignored, in [0, 1).
+    attr (str): Prefix of the attributes that the pipe writes. threshold (float): Marginals below it are ignored, in [0, 1).
     normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" so that
         they sum to 1 with the calibrated probability that the right tag is below the threshold.
     token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.
@@ -50,8 +49,7 @@ class PipeSettings:
         <attr>_score, and `doc.spans[score_name]` has the scored spans, their scores in `attrs["scores"]`; None: neither.
     event (str): When a span (entity) counts as right: exact (tokens and label), article (the same except for a leading a, an or
         the), type (label of every token), overlap (of at least one).
-    source (Source): Source of the marginals.
-    grouping (Callable): (labels, tag counts) -> Groups.
+    source (Source): Source of the marginals. grouping (Callable): (labels, tag counts) -> Groups.
     scaling (Scaling | None): Prototype of the step that reweights a token's tags before the threshold; None leaves it out.
     recalibrator (Recalibrator): Prototype, cloned for every group.
     tag_offsets (bool): Whether each tag gets a correction of its own after the recalibrator of its group.

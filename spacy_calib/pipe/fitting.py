@@ -154,7 +154,7 @@ class FitInputs:
     def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
         """Check that some predictions are right by the gold and some wrong. watch (GoldWatch): Has counted the gold.
 
-        RETURNS (dict | None): Values of the warning CW65, if hardly any is wrong. RAISES C800 to C804: all are right, or wrong.
+        RETURNS (dict | None): Fields of the warning CW65, if hardly any is wrong. RAISES C800 to C804: all are right, or wrong.
         """
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
@@ -273,8 +273,7 @@ def fit_calibrator(
     """Fit a calib pipe to examples. Its learned state is not changed; the pipeline's meta gets the errors of the fit.
 
     RETURNS (tuple): The new state; the token pairs with out-of-fold scores; the fitted span steps with out-of-fold scores of
-        the spans, None for a source without spans.
-    RAISES CalibError: the codes of `Calibrator.fit`.
+        the spans, None for a source without spans. RAISES CalibError: the codes of `Calibrator.fit`.
     """
     # Progress bars of the parts of the fit, with their shares of the time.
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
@@ -284,7 +283,7 @@ def fit_calibrator(
     learning.update(0.0)
     conventions = conventions_in(inputs)
     if plan.uses_context and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
-        context.line_ = fit_platt_on_agreeing_tokens(inputs.data.kept_pairs, conventions)
+        context.line_ = fit_platt_on_agreeing_tokens(inputs.data.kept_pairs, conventions)  # scores shrink towards it
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
     judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
@@ -360,8 +359,9 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
     """Fit the steps of spans, with a span context that uses what the token context knows about the tokens.
 
-    If the token context does not adjust token scores, its view of them is made here from scores after the other steps, as they
-    will be on new texts.
+    If the token context does not adjust token scores, its view of the tokens is made here from scores after the other steps, as
+    on new texts. plan (CalibrationPlan), tokens (TokenCalibration): How tokens are calibrated; if only spans need the context,
+    `tokens` gets it.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:
@@ -381,7 +381,7 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
 def figures(
     inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
-    """Return the calibration figures of `spacy evaluate` (SMCE, GMCE ...) for the fit data, by out-of-fold scores."""
+    """Return "<attr>_<figure>" -> value for the fit data's out-of-fold scores; figures are those of `spacy evaluate`."""
     settings, n_bins = inputs.settings, inputs.arguments.n_bins
     token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.kind.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
@@ -451,8 +451,8 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
 def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
     """Return the fit table, a row for all pairs and one per group: numbers of pairs and hits, raw and cross-validated error.
 
-    judged (JudgedPairs): Pairs with out-of-fold scores. groups (Groups): Groups of the rows; if the recalibrators have other
-        groups, each row names these as its fallback.
+    judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): The fitted recalibrators. groups (Groups):
+        Groups of the rows; if the recalibrators have other groups, the fallback of each row says so.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):

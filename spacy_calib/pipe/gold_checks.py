@@ -27,12 +27,11 @@ from ..types import OPEN, OUTSIDE
 if TYPE_CHECKING:
     from .component import Calibrator
 
-# Characters of a list of labels in a message.
-_WIDTH = 90
+_WIDTH = 90  # characters of a list of labels in a message
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Check before a run that some gold Doc has the annotation that a pipe calibrates.
+    """Check, before pipes run on the texts, that some gold Doc has the annotation that a pipe calibrates.
 
     RAISES C030: none has it. C080: none has it, but there is gold for other components. C263: the gold has other categories.
     """
@@ -70,6 +69,7 @@ def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> Unknow
     spans: Counter[tuple[str, str]] = Counter()
     for example in examples:
         gold_hashes = annotation.aligned_gold(example)
+        # 0 is no gold, ONLY_REJECTED gold that only excludes labels.
         unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_labels)
         predicted_hashes = annotation.hashes(example.predicted)
         unknown_pairs.update(zip(predicted_hashes[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True))
@@ -97,7 +97,7 @@ def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
 
 
 def _check_any_known(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> UnknownGold:
-    """Return the unknown gold labels after a check; none for annotations without a fixed set of labels, such as lemmas.
+    """Return `unknown` after a check; for annotations without fixed labels, such as lemmas, an UnknownGold with n = 0.
 
     gold (Counter): Gold label -> number of tokens; empty without gold. RAISES C151: the component knows no gold label but "O".
     """
@@ -105,6 +105,7 @@ def _check_any_known(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold)
     if pipe.annotation.name in OPEN or pipe.source.annotation(pipe.lookup.component()).kind.any_label:
         return UnknownGold(0, 0.0, labels, (), {})
     gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
+    # If spans were counted, which `unit` shows, their share decides.
     if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):
         texts = [brief(", ".join(names), _WIDTH) for names in (dict.fromkeys(gold_labels), labels)]
         component = pipe.source.component or "the source"

@@ -32,7 +32,6 @@ def match_labels(
 
     The gold may use the component's names, those of the pipe's label map, or those of a further map. Docs with gold entities or
     spans also record which types the gold never uses; an unfitted pipe gets a map that drops these types.
-
     examples (Iterable[Example]): All of the gold, since only all its labels together show whose names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
     RETURNS (LabelScheme | None): How the labels of spans correspond; None for annotations without types of spans.
@@ -52,6 +51,7 @@ def match_labels(
 def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Example]:
     """Return the examples with gold labels under the names of a pipe, on copies, as other pipes need the gold unchanged."""
     scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
+    # Spans are renamed by a scheme; annotations without one, such as tags, by `pipe_names`.
     if not pipe_names if scheme is None else scheme.is_plain and not scheme.renamed_labels:
         return examples  # no label has another name
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
@@ -68,7 +68,10 @@ def _find_scheme(
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
-    """Return how the span labels of gold Docs correspond to those of the component, None for annotations without types."""
+    """Return how the span labels of gold Docs correspond to those of the component, None for annotations without types.
+
+    gold_names (Mapping | None): Component's label -> its name in this gold, from the user. further_maps: More maps to try.
+    """
     component, source = pipe.lookup.component(), with_map(pipe.source, None)
     if gold_names is not None:
         check_map_labels(source, component, gold_names)
@@ -103,16 +106,17 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
-    """Rename the gold labels of Docs. names: Gold name -> new name. Other categories stay, other labels of tokens go."""
+    """Rename the gold labels of tokens, or categories, of Docs. names: Gold name -> new name; labels without one stay."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
         if annotation.kind.of_documents:
             doc.cats = {names.get(name, name): value for name, value in doc.cats.items()}
-        else:
+        else:  # "" leaves a token's label as it is
             write_labels(doc, plain_name(annotation.name), [names.get(annotation.label(token), "") for token in doc])
 
 
 def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrator) -> None:
+    """Rename the gold spans of Docs to the names of a pipe; do nothing if no label has another name."""
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed_labels else references:
@@ -120,7 +124,10 @@ def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrat
 
 
 def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
-    """Rename the gold spans of a Doc; if names do not suffice, attach how to compare them. name: Of the pipe's annotation."""
+    """Rename the gold spans of a Doc to the names of a pipe. name (str): Name of the pipe's annotation.
+
+    If gold and pipe merge different labels, so that names do not suffice, a LabelComparison is also stored on the Doc.
+    """
     new_labels, strings = scheme.renamed_labels, doc.vocab.strings  # gold label -> other name, "" for labels to drop
     spans = list(annotation.spans_on(doc))
     if not scheme.is_plain:
@@ -177,7 +184,10 @@ def shown_keys(pipe: Calibrator) -> dict[str, str]:
 
 
 def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a command with the names to display in place of labels: in its rows, cut-offs and targets."""
+    """Return the result of a command (of `precision_cutoffs`, say) with names to display in place of labels.
+
+    They replace the "key" of each of its "rows", and the keys of its "cutoffs" and "targets", also of those under "misses".
+    """
     keys = shown_keys(pipe)
 
     def rename_table(table: dict[str, Any]) -> dict[str, Any]:

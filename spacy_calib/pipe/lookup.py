@@ -40,8 +40,8 @@ def words_of(
 ) -> Words:
     """Collect the features of the tokens of consecutive Docs that a context uses: word forms, endings, shapes and others.
 
-    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): First token of a Doc that may have a
-        label. further_scores (Mapping | None): Name -> a score of each token that the source reads in addition.
+    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): Index of the first token of a Doc that
+        may have a label. further_scores (Mapping | None): Name -> a score of each token that the source reads in addition.
     RAISES C202, C203, C206: a function returned another shape, or a value that is not finite, or failed.
     """
     starts = np.array([0, *accumulate(map(len, docs))])
@@ -52,7 +52,7 @@ def words_of(
     if first:
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
-    shapes = (is_title + 2 * like_number).view(np.intp)
+    shapes = (is_title + 2 * like_number).view(np.intp)  # 1: title case, 2: like a number, 3: both
     return Words(starts, forms, endings, shapes, counts, columns, further_scores or {})
 
 
@@ -273,7 +273,7 @@ class SourceLookup:
                 why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
                 why += "put the pipe after the component that sets it, and enable that"
             if why:
-                readable.reasons += [] if is_blank(annotation, doc).all() else [why]
+                readable.reasons += [] if is_blank(annotation, doc).all() else [why]  # white space needs no scores
             else:
                 readable.indices.append(index)
                 readable.docs.append(doc)

@@ -171,7 +171,7 @@ def check_enabled(nlp: Language, component: str) -> None:
 
 
 def use_gpu(gpu_id: int, n_process: int) -> None:
-    """Activate a GPU if one is requested. RAISES C057: worker processes cannot share it. C060: there is no such GPU."""
+    """Activate a GPU if gpu_id >= 0. RAISES C057: worker processes cannot share it. C060: there is no such GPU."""
     if gpu_id >= 0:
         from thinc.api import require_gpu
 
@@ -259,7 +259,7 @@ _DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", 
 
 
 def facts(pipe: Any) -> dict[str, str]:
-    """Return the facts that a Calibrator shows about itself as texts, by name, such as "Method"."""
+    """Return what a Calibrator shows about itself: "Name", "Calibrates", "Attributes", "Fitted" and, if fitted, "Method"."""
     info = pipe.fit_info
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:

@@ -12,10 +12,7 @@ from ..registry import registered_maker
 from ..schema import InvalidState
 
 _Result = TypeVar("_Result")
-
-
-# Name of the form of a fitted state in its file.
-FITTED = "spacy-calib"
+FITTED = "spacy-calib"  # name of the form of a fitted state in its file
 
 
 def dump(state: dict[str, Any], form: str = FITTED) -> bytes:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
-    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, with gold. labels: Of its source."""
+    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, with gold. labels: The source's."""
     from ..gold.scored_corpora import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
@@ -36,7 +36,8 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
     """Return calibration errors and all registered metrics of some pairs, for calibrated scores and ("_raw") for raw ones.
 
     groups (Groups | None): Tag groups for GMCE; None (an unfitted pipe) gives no GMCE. attr (str): Prefix of the keys.
-    RETURNS (dict): "<attr>_<figure>" -> value, None without pairs.
+    RETURNS (dict): "<attr>_<figure>" -> value (None without pairs), for the figures "smce", "gmce", "ece" and the short names
+        of metrics; "<attr>_gmce_per_group": group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags", or None.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
     pairs, metrics = judged_pairs.pairs, select_listed(by_short("calib_metrics"))
@@ -69,8 +70,10 @@ def score_names() -> list[str]:
 
 
 class CalibScorer:
-    """The scorer of a calib pipe: called on examples, it returns their calibration figures for `nlp.evaluate`.
+    """The scorer of a calib pipe: called on examples, it returns the result of `calib_scores` for tokens, spans or both.
 
+    It is called by `Calibrator.score`, with the prefix, labels and groups of the pipe, whether it scores entities
+    (`of_entities`), and whether it then scores tokens, too (`token_scores`).
     n_bins (int): Adaptive bins. n_groups (int | None): Tag frequency groups for GMCE; None takes the groups of the fit.
     RAISES C001: n_bins or n_groups is not a whole number of at least 1.
     """
@@ -102,7 +105,7 @@ class CalibScorer:
         return scores
 
     def judging(self, groups: Groups, labels: Sequence[str]) -> Groups:
-        """Return the groups for GMCE: `groups` (those of the fit), or n_groups tag frequency groups made from them."""
+        """Return the groups for GMCE: `groups` (of the fit), or n_groups frequency groups made from them. labels: By column."""
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
@@ -113,7 +116,7 @@ def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
 
 
 def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
-    """Replace the calibration figures of a pipe in the "performance" of the pipeline's meta."""
+    """Replace the calibration figures of the pipe with prefix `attr` in the "performance" of the pipeline's meta."""
     drop_performance(nlp, attr)
     nlp.meta.setdefault("performance", {}).update(figures)
 

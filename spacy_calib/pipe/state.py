@@ -41,9 +41,7 @@ from ..types import Groups
 if TYPE_CHECKING:
     from ..pairs.seen_texts import FitTextDigests, TextUnits
 
-
-# Source of the tag counts if none were given: the fit counts the labels of its own data.
-HERE = "the fit data"
+HERE = "the fit data"  # source of the tag counts if none were given: the fit counts the labels of its own data
 
 
 def _layer(value: Any, where: str) -> str:
@@ -83,7 +81,7 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Return the cut-offs that a card gives with its pretrained maps, or None. cutoff (Mapping | None): Its "cutoff"."""
+    """Return the cut-offs that a card gives with its pretrained maps (confidence .5), or None. cutoff: The card's "cutoff"."""
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 
@@ -141,7 +139,8 @@ class FitInfo(Serializable):
     scaling, tag_offsets, context (Mapping | None): Summary of each step, None without the step.
     selection (Mapping | None): The candidates that the setting `selection` compared, and the chosen one.
     table (list[FitRow]): For all pairs, then by group. held_out (HeldOut | None): Raw and calibrated scores on held-out folds.
-    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Their summaries.
+    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): For each adaptation the
+        number of "docs", their "unit", "seen" (overlap with the fit data), and summaries for "tokens" and "spans".
     versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
     conventions (list[Mapping]): Tags of the component ("said") for which a gold file ("file", its index) often has another tag
         ("gold") although the scores are high: for "tokens" of the "of" tokens with such scores.
@@ -182,13 +181,13 @@ class FitInfo(Serializable):
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """The (lowest, highest) bias of scores that the card expects on new texts; None after a fit or an adaptation."""
+        """The card's 95 % interval of (mean score - share right) on new texts; None after a fit or an adaptation."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 
     @property
     def span_event(self) -> str:
-        """When a span counts as right; "" for a source of token labels alone."""
+        """When a span counts as right, such as "exact"; "" for a source of token labels alone."""
         return "" if self.spans is None else self.spans.event
 
 

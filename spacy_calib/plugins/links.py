@@ -25,14 +25,14 @@ from ..types import Floats, Ints, Marginals
 
 NO_CANDIDATE = "no candidate"
 _MAX_CANDIDATES = 30
+# Score columns: NIL of an entity with candidates, NIL of one without, and the chosen candidates by descending prior.
 _LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MAX_CANDIDATES)))
 # The minimum to which lower priors and scores are raised before the logarithm is taken.
 _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
 # Number of rounds, each of which learns shares and then weights.
 _ROUNDS = 20
-# Strength of the ridge penalty on each weight's distance from that of spaCy's score; similarities differ little, so they get
-# less.
+# Ridge penalty on each weight's distance from its value in spaCy's score; it is small for similarities, which differ little.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
 
@@ -74,7 +74,7 @@ class Options:
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
         """Compute the options of all entities with prior, similarity to the context and score, as `pipe.predict` does."""
         rows, lengths, names, priors, vectors, windows = [], [], [], [], [], []
-        first = 0
+        first = 0  # number of the first token of a Doc, counted over all Docs
         for doc in docs:
             entities = [entity for entity in doc.ents if entity.label_ not in pipe.labels_discard]
             candidates = dict(zip(((item.start, item.end) for item in entities), _candidates(pipe, entities), strict=True))
@@ -103,10 +103,11 @@ def _candidates(pipe: Any, entities: Sequence[Any]) -> Iterable[list[Any]]:
 
 
 def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
-    """Yield (first token, token after the last) of the context that the linker reads for each entity, some sentences."""
+    """Yield (first token, token after the last) of the context of each entity: its sentences, and `n_sents` on each side."""
     bounds = [(sentence.start, sentence.end) for sentence in doc.sents] if len(doc.ents) else []
     starts = [start for start, _ in bounds]
     for entity in doc.ents:
+        # Numbers of the sentences with its first and its last token.
         first, last = np.searchsorted(starts, [entity.start, entity.end - 1], side="right") - 1
         yield bounds[max(0, first - pipe.n_sents)][0], bounds[min(len(bounds) - 1, last + pipe.n_sents)][1]
 
@@ -132,7 +133,7 @@ def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[
 
 @dataclass(frozen=True, eq=False)
 class _GoldOptions:
-    """What the gold says about the n options of m entities.
+    """The gold links of m entities, compared with their n options.
 
     starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,).
     is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold (NDArray[bool]): Whether an entity has a
@@ -148,7 +149,7 @@ class _GoldOptions:
 
     @classmethod
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
-        """Compare options with gold. gold: Hash of each entity, ONLY_REJECTED or 0, (m,). rejections: (row, hash) pairs."""
+        """Compare options with gold. gold: Hash of each entity's link, ONLY_REJECTED, or 0, (m,). rejections: (row, hash)."""
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
@@ -157,11 +158,12 @@ class _GoldOptions:
             np.array([pair in rejections for pair in zip(rows, hashes, strict=True)], dtype=bool),
             (gold != 0) & ~is_open,
             is_open,
-            options.lengths > 1,
+            options.lengths > 1,  # NIL is always an option
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the entity's gold if each option were right, (n,). shares: See `estimate_shares`."""
+        """Return the likelihood of the gold if each option were right, (n,). shares: Two, as `estimate_shares` returns them."""
+        # A rejected option contradicts the gold, unless the gold is missing among the options.
         p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
         if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
@@ -170,12 +172,13 @@ class _GoldOptions:
     def estimate_shares(self, probabilities: Floats) -> list[float]:
         """Estimate the share of entities whose gold link is among their options: [of those with candidates, of those without].
 
-        probabilities (Floats): Of each option by the model, (n,), summing to 1 for each entity.
+        An entity with only rejected links counts by the probability that its gold is one of its other options (EM).
+        probabilities (Floats): P(option) of the n options of all entities by the model, (n,), summing to 1 for each entity.
         """
         empty = np.zeros(0)
         gold_sums, rejected_sums = (
             np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty
-            for values in (self.right, probabilities * self.is_rejected)
+            for values in (self.right, probabilities * self.is_rejected)  # sums of each entity
         )
         shares = []
         for has_candidates in (True, False):
@@ -231,7 +234,7 @@ class EntityLinkerSource(OutputSource):
         return _LABELS
 
     def frequency_label(self, label: str) -> str:
-        return label if label in self.singleton_labels else "linked"
+        return label if label in self.singleton_labels else "linked"  # all candidates share a frequency
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Count the gold links by score column ("candidate 1"), not by identity, which may be private."""
@@ -263,7 +266,7 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn, set and return "weights" and "covered". For entities with only rejected links the likelihood is of these."""
+        """Learn, set and return "weights" and "covered", also from entities with only rejected links (`_GoldOptions`)."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]
@@ -283,7 +286,7 @@ class EntityLinkerSource(OutputSource):
         """Return the probabilities of NIL and the 30 top candidates of each entity, in the row of its first token."""
         options = Options.from_docs(pipe, docs)
         weights = _score_weights(pipe) if self.weights is None else np.array(self.weights)
-        shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))
+        shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))  # length 1: NIL alone, no candidate
         probabilities = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
         indices, columns = _select_options(options, probabilities)
         rows = np.repeat(options.rows, options.lengths)[indices]
@@ -295,9 +298,9 @@ class EntityLinkerSource(OutputSource):
 def _learn(
     options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn weights, shrunk towards `centre`, and shares in turn; return both. `weights` or `fixed_shares` not None stay."""
+    """Learn weights, shrunk towards `centre`, and shares in turn; return both. `weights`, `fixed_shares` stay unless None."""
     features, shares, learned_weights = options.features(), fixed_shares or [], centre if weights is None else np.array(weights)
-    for _ in range(_ROUNDS if gold_options.is_open.any() else 1):
+    for _ in range(_ROUNDS if gold_options.is_open.any() else 1):  # without open ones shares do not depend on weights
         if fixed_shares is None:
             shares = gold_options.estimate_shares(softmax(combine(features, learned_weights), options.starts))
         if weights is None:

@@ -60,9 +60,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     nested results of one type keeps the one with the higher score.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
-    Nothing is ever downloaded.
-    ner_model_configuration (NerModelConfiguration | None): As in Presidio. Its low_confidence_score_multiplier changes
-    calibrated scores only with `use_multiplier`.
+    Nothing is ever downloaded. ner_model_configuration (NerModelConfiguration | None): As in Presidio. Its
+    low_confidence_score_multiplier changes calibrated scores only with `use_multiplier`.
     nlp (Language | Mapping[str, Language] | None): A loaded pipeline, or several by language code, in place of `models`.
     attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
     accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs of `spacy calib
@@ -121,7 +120,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in all_pipes)) or "no components")
         if self.attr is None:
             entity_pipes = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
-            self.attr = (entity_pipes or [calib_pipes[0][1]])[0].attr
+            self.attr = (entity_pipes or [calib_pipes[0][1]])[0].attr  # if none scores entities: C065 below
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))

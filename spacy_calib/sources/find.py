@@ -125,7 +125,7 @@ class BoundSource:
 
     @classmethod
     def from_component(cls, source: Source, component: Any) -> BoundSource:
-        """Bind a source to a component, and look up annotation and labels. RAISES C163: a label map for such labels."""
+        """Bind a source to a component, and look up annotation and labels. RAISES C163: its labels cannot be mapped."""
         return cls(
             source, component, source.annotation(component), source.labels(component), tuple(source.span_labels(component))
         )
@@ -145,7 +145,7 @@ class BoundSource:
         return self.source.component or "the source"
 
     def read(self, docs: Sequence[Doc]) -> Scores:
-        """Return the scores of all tokens (or documents) of Docs, for each of which `missing` must return ""."""
+        """Return the scores of all tokens (or documents) of Docs that can be read: `missing` must return "" for each."""
         return self.source.read(self.component, docs)
 
     def missing(self, docs: Sequence[Doc]) -> list[str]:
@@ -211,7 +211,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
     """Find the component by its name or, if it was renamed, by its type and labels at the fit.
 
     kind (str): Its type at the fit, "" before. labels (tuple[str, ...]): Its labels at the fit.
-    RETURNS: The component; None if none has the name and not exactly one has the type and labels that begin with these.
+    RETURNS: The component; None if none has the name, and none or several have this type and labels that begin with `labels`.
     RAISES C022: the source cannot read the component of this name.
     """
     by_name = dict(nlp.components)
@@ -238,7 +238,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
 
 
 def registered_sources() -> dict[str, Source]:
-    """Return registered name -> source with default settings: softmax heads, other sources of ours, those of others."""
+    """Return registered name -> source with default settings; first softmax heads, then our others, then other packages'."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )

@@ -96,6 +96,7 @@ class SoftmaxSource(ComponentSource):
 
 def _run_model(model: Any, docs: list[Doc]) -> Any:
     """Return a model's output for the tokens of all Docs as one array, without cutting it by Doc and joining it again."""
+    # spaCy's taggers are chains (">>") of an embedding layer, with an array per Doc, and a head that reads one array.
     head = model.layers[-1]
     if len(model.layers) == 2 and head.name.startswith("with_array(") and model.name.endswith(f">>{head.name}"):
         return head.predict(model.ops.flatten(model.layers[0].predict(docs)))

@@ -47,7 +47,7 @@ class LeftScoresSource(Source):
 
     def claims(self, pipe: Any) -> bool:
         source_name = named_source(pipe).get("@calib_sources", "")
-        return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)
+        return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)  # the component names it
 
     def type_name(self, pipe: Any) -> str:
         """Return the name of the component if it is a function, else the name of its class."""
@@ -186,8 +186,7 @@ def _merge_dollars(label: str) -> str:
 class DocTensorSource(Source):
     """Source of probabilities in an array on the Doc, shape (n_tokens, n_labels).
 
-    labels (list[str]): The label of each column.
-    key (str): "tensor" for doc.tensor, else a key of doc.user_data.
+    labels (list[str]): The label of each column. key (str): "tensor" for doc.tensor, else a key of doc.user_data.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
     subprobabilities (bool): Whether a row may sum to less than 1, because small probabilities were left out.
     RAISES C001: labels that are not distinct, or no such annotation. C111: a label that no config can contain.
@@ -224,7 +223,6 @@ class DocTensorSource(Source):
         return self._labels
 
     def _array(self, doc: Doc) -> NDArray[Any]:
-        """Return the array of a Doc; an empty one if there is none."""
         array = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
         return to_numpy(array)
 

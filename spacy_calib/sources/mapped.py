@@ -32,7 +32,7 @@ class MappedScores:
 
     inner (Scores): The scores before. column (Ints): The new column of each old one, -1 for one that is left out.
     highest (bool): Whether merged entries get their maximum, not their sum: for labels that do not exclude one another.
-    spans (Spans | None): The spans of the source, with mapped labels.
+    spans (Spans | None): The spans of the source whose labels have a gold label.
     """
 
     def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):
@@ -41,7 +41,7 @@ class MappedScores:
         self.further_scores = get_further_scores(inner)
 
     def marginals_above(self, threshold: float) -> Marginals:
-        marginals = self.inner.marginals_above(min(threshold, _SMALLEST))
+        marginals = self.inner.marginals_above(min(threshold, _SMALLEST))  # small ones may add up
         columns = self._column[marginals.tags]
         index = np.flatnonzero(columns >= 0)
         width = int(self._column.max(initial=-1)) + 1
@@ -55,7 +55,7 @@ class MappedScores:
         return Marginals(rows, tags, scores[kept], self.n_tokens)
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
-        scores = np.full(len(rows), np.nan)
+        scores = np.full(len(rows), np.nan)  # NaN: no score so far
         for new_column in np.unique(columns).tolist():
             index = np.flatnonzero(columns == new_column)
             for old_column in np.flatnonzero(self._column == new_column).tolist():

@@ -31,8 +31,8 @@ class UnitScoresSource(LeftScoresSource):
 
     A Doc without labels gets the top label of each mapping.
 
-    component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another
-    name for a key of `doc.user_data`.
+    component (str): Name of the component, or "". labels (Sequence[str] | None): The labels; None for those of the component or
+    of the fit data. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
     """
 
     sets_labels = True
@@ -57,7 +57,7 @@ class UnitScoresSource(LeftScoresSource):
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
-        """Return the value of each unit, None for none; [] if the Doc has no values. RAISES C281, C283: As `entries`."""
+        """Return the value of each unit, None for none; [] without any. RAISES C281: no extension. C283: another number."""
 
     @abstractmethod
     def describe_unit(self, doc: Doc, row: int) -> str:
@@ -82,7 +82,7 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels as LeftScoresSource does, and whether each unit has scores of several labels."""
+        """Learn the labels, and whether all values are mappings; return the scored labels that are not among the labels."""
         values = [value for doc in docs for value in self.values(doc) if value is not None]
         self.distributions = all(isinstance(value, Mapping) for value in values)
         return super().learn_labels(pipe, docs)
@@ -106,7 +106,7 @@ class UnitScoresSource(LeftScoresSource):
 class TokenScoresSource(UnitScoresSource):
     """Source of a value for each token: the score of its label, or a mapping of labels to scores.
 
-    component (str), labels (list[str] | None): As for LeftScoresSource.
+    component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
     score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` with a value per token.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
     RAISES C001: no such annotation, or labels that are not distinct. C111: a label that no config can contain.
@@ -149,7 +149,7 @@ class DocScoresSource(UnitScoresSource):
 
     Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
 
-    component (str), labels (list[str] | None): As for LeftScoresSource.
+    component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
         the first score replaces missing ones.
@@ -186,7 +186,7 @@ class DocScoresSource(UnitScoresSource):
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
         top_entries = np.flatnonzero(find_top(marginals.rows, marginals.scores))
-        units = [doc for doc in docs if len(doc)]
+        units = [doc for doc in docs if len(doc)]  # the document of each row
         for name in self.further_score_names:
             column = np.zeros(scores.n_tokens)
             for row, tag, score in zip(

@@ -52,7 +52,7 @@ def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
             pipe_name = component_name
         elif pipe_name and not embedding and hasattr(component, "listeners"):
             embedding = component_name
-    else:
+    else:  # the pipeline has no pipe `name`
         return ""
     if not embedding or not any(is_listener(node) for node in pipe.model.walk()):
         return ""
@@ -215,7 +215,7 @@ class Source(ABC):
         return product_of(spans)
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """Store calibrated span scores on a Doc, with the component's raw ones. scores: (start, end, label) -> probability."""
+        """Store calibrated scores, (start, end, label) -> score, with the spans of a Doc. attr: Prefix of the calib pipe."""
         raise NotImplementedError
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
@@ -242,7 +242,7 @@ def restore_on_failure(source: Source) -> Iterator[None]:
 
 
 class ComponentSource(Source):
-    """Base class of sources for components of certain classes. component_classes: These, each before its base classes."""
+    """Base class of sources for components of certain classes. component_classes: The classes, subclasses first."""
 
     component_classes: ClassVar[tuple[type, ...]]
 

@@ -32,7 +32,7 @@ class SpanScoresSource(LeftScoresSource):
     A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or
     with an unknown label is left out. Other labels of a token have no score.
 
-    component (str), labels (list[str] | None): As for LeftScoresSource.
+    component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
     spans_key (str): Key of `doc.spans`, in predicted and gold Docs; "" for `doc.ents`.
     score (str | list | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for
         `doc.spans[spans_key].attrs[NAME]`, or a function of the registry calib_scores, (doc) -> pairs (span, score), where
@@ -318,7 +318,7 @@ def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, sc
 def with_candidates(
     table: Ints, span_scores: Floats, candidates: Ints, scores: Floats, n_tokens: int, n_labels: int
 ) -> tuple[Marginals, Spans]:
-    """Append candidates that are not on the Doc to the spans on it (table, span_scores); return `read_spans` of all."""
+    """Return `read_spans` of the spans on a Doc (table, span_scores) and of the candidates (scores) that are not among them."""
     on_doc = set(map(tuple, table.tolist()))
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
     all_spans = np.concatenate([table, candidates[is_new]])

@@ -99,7 +99,7 @@ class TransitionSource(ComponentSource):
         return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else reasons_not_to_run(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """Return the reading of each Doc, remembered or from a second pass. RAISES: As `read_again`."""
+        """Return the reading of each Doc, remembered or from a second pass. RAISES: The errors of `read_again`."""
         return [self.memory(doc, pipe.name) for doc in docs] if self.has_memory(pipe) else self.read_again(pipe, docs)
 
     @abstractmethod

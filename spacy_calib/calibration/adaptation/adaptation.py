@@ -35,10 +35,9 @@ class Prior:
     spreads (tuple[float, ...]): The prior of the intercept is an even mixture of Gaussians around 0 with these standard
         deviations, in log-odds; 0 is "no change". slope (float): Standard deviation of the slope around 1, as a share of the
         spread. further_spread (float | None): Added to `spreads` if that lowers the cross-validated log loss.
-    document_spread (float): Standard deviation of a shift of all tokens of one document, in log-odds.
-    tag_spread (float): Standard deviation of a shift of the tokens of one tag, or group, in one document: a tag wrong once is
-        often wrong throughout. offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some groups or
-        tags may be far off.
+    document_spread, tag_spread (float): Standard deviation, in log-odds, of a shift of all tokens of one document, and of a
+        shift of the tokens of one tag, or group, in one document: a tag wrong once is often wrong throughout.
+    offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some groups or tags may be far off.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
@@ -77,9 +76,9 @@ class Line(Serializable):
 def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArray[np.bool_] | None = None) -> Floats:
     """Return weights of n entries, smaller where one document has many, as these are alike: 1 / (1 + spread^2 * information).
 
-    A document's information about a shift of all its entries is the sum of p (1 - p). The document also has a shift of its
-    own, of variance spread^2, so it estimates the common shift with variance 1 / information + spread^2, as in a
-    random-effects meta-analysis: even a long document counts at most 1 / spread^2.
+    A document's information about a shift of all its entries is the sum of p (1 - p). The document also has a shift of its own,
+    of variance spread^2, so it estimates the common shift with variance 1 / information + spread^2, as in a random-effects
+    meta-analysis: even a long document counts at most 1 / spread^2.
 
     scores (Floats): Probability of each entry. documents (Ints): Its document, or a number for its document and tag.
     spread (float): Standard deviation of the documents' shifts, in log-odds.
@@ -164,7 +163,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """The map of top entries, or of the others: a line, then offsets of groups and tags. entries (int): Number fitted on."""
+    """A map of top entries, or of the others: `line`, then `offsets` of groups and tags. entries (int): Entries of the fit."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)
@@ -221,6 +220,7 @@ def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior
 def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
     """Fit an offset to each unit (group or tag). margins (Floats): Log-odds so far. units (Ints): Unit of each entry, or -1."""
     _, documents = np.unique(entries.documents, return_inverse=True)
+    # (document, unit) as one number; unit -1 (none) counts as 0.
     probabilities, clusters = sigmoid(margins), documents * (n_units + 1) + units + 1
     weights = document_weights(probabilities, clusters, prior.tag_spread)
     outlier_weights = document_weights(probabilities, clusters, prior.tag_spread, entries.hits) if prior.outliers else None

@@ -26,7 +26,7 @@ _LEAST_OFFSET = 0.1
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation fitted to all entries."""
+    """A fitted `adaptation`, with what it was fitted to: `entries` of labelled documents, `groups` of tags, and the `prior`."""
 
     entries: GoldEntries
     groups: Groups
@@ -51,7 +51,11 @@ class AdaptationFit:
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Summarize the adaptation and its effect on held-out top entries, in the form ADAPTED. labels: Name of each tag."""
+        """Summarize the adaptation and its effect on held-out top entries. labels: Name of each tag.
+
+        RETURNS (dict): "entries", "right": Numbers of top entries, and of right ones. "leading", "other": Slope and intercept
+            of both maps. "offsets": Label -> offset. "before", "after": Results of `evaluate_scores`, or None.
+        """
         top = np.flatnonzero(self.entries.is_top)
         held_out, top_entries = self.held_out, self.entries.take(top)
         return {
@@ -75,7 +79,7 @@ class AdaptationFit:
 def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
     """Evaluate scores of entries with gold; None without entries.
 
-    RETURNS (dict): "expected" (mean score), "log_loss", "ece", and "gap" (mean score - hit) with its 95 % interval by document.
+    RETURNS (dict): "expected" (mean score), "log_loss", "ece", "gap" (mean score - hit: "value", 95 % interval "low", "high").
     """
     if not len(entries):
         return None

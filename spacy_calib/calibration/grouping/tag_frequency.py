@@ -18,11 +18,9 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
     Ties are broken by tag name; a group is full if its tokens * G >= all tokens, in integers; tags never seen go into the last
     group. Tags that are not among the labels are ignored.
 
-    labels (Sequence[str]): The tags of the model, as columns.
-    counts (Mapping[str, int]): Gold frequency of each tag; a missing tag counts 0.
-    n_groups (int): G, at least 1. Fewer groups result where frequent tags hold more than 1/G each.
-    RETURNS (Groups): Named "1" (the most frequent tags) to at most str(G).
-    RAISES C001: n_groups is not a whole number of at least 1.
+    labels (Sequence[str]): The tags of the model, by column. counts (Mapping): Gold frequency of each tag; 0 if missing.
+    n_groups (int): G, at least 1. Fewer groups result where frequent tags hold more than 1/G each. RETURNS (Groups): Named "1"
+        (the most frequent tags) to at most str(G). RAISES C001: n_groups is not a whole number of at least 1.
     """
     check_count("n_groups", n_groups)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)

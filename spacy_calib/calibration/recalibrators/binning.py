@@ -35,8 +35,7 @@ class HistogramBinning(Recalibrator):
     """Histogram binning (Zadrozny and Elkan 2001) over adaptive bins (Kranzlein et al. 2021, section 2.2).
 
     n_bins (int): Number of adaptive bins. bin_size (int | None): Number of pairs per bin; replaces n_bins.
-    edges_ (Floats): Lower ends of the bins but the first, shape (n_bins - 1,).
-    values_ (Floats): Share of hits per bin, shape (n_bins,).
+    edges_ (Floats): Lower ends of the bins but the first, (n_bins - 1,). values_ (Floats): Share of hits per bin, (n_bins,).
     RAISES C001: n_bins or bin_size is not a whole number of at least 1.
     """
 
@@ -67,7 +66,7 @@ class HistogramBinning(Recalibrator):
         self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
 
     def _targets(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
-        """Return the value of each pair whose mean is the value of a bin: here its hit, 0 or 1, shape (n,)."""
+        """Return n numbers, one per pair: the value of a bin is their mean over its pairs. Here they are the hits, 0 or 1."""
         return hits.astype(np.float64)
 
     def _predict(self, scores: Floats) -> Floats:
@@ -80,9 +79,8 @@ class ScalingBinning(HistogramBinning):
     Bins are over the raw scores, as in Kranzlein et al. (2021, section 2.2). The means are over the pairs of the fit.
 
     n_bins (int): Number of adaptive bins. bin_size (int | None): Number of pairs per bin; replaces n_bins.
-    scaling (Recalibrator | None): Prototype of the paper's scaling function: a recalibrator (None: isotonic
-        regression), not the setting `scaling` of the pipe.
-    edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean scaled score per bin.
+    scaling (Recalibrator | None): Prototype of the other map, not the setting `scaling` of the pipe; None: isotonic regression.
+    edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean score per bin after the other map.
     RAISES C001: n_bins or bin_size is not a whole number of at least 1, or scaling is no recalibrator.
     """
 

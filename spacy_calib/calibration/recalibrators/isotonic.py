@@ -15,7 +15,7 @@ from .recalibrator import Recalibrator
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
     """Return the distinct scores, ascending, the sum of weights at each, and the sum of the weights of hits; n > 0 scores."""
-    x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)
+    x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)  # equal pairs as one
     hit_mass = mass * hit
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")  # takes ascending stretches as they are
@@ -31,7 +31,7 @@ def _one_value_per_point(fields: dict[str, Any]) -> str:
 def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
     """Return where the slope between two levels begins and ends: inside the gap of scores, in its outer quarters.
 
-    below, above (Floats): Score on each side of each gap. If the gap has no room for other numbers, these are returned.
+    below, above (Floats): Score on each side of each gap. If a gap has no room for other numbers, both are returned.
     """
     gap = above - below
     lower, upper = between(below, below + gap / 4), between(above - gap / 4, above - gap / 32)

@@ -26,8 +26,7 @@ class Recalibrator(Part):
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
     short (str): Name on the command line and in the settings of `auto`; "" if that is the registered name.
-    n_parameters (int): Approximate number of free parameters; `info` shows it.
-    monotone (bool): Whether the map never falls as the score rises.
+    n_parameters (int): Approximate number of free parameters. monotone (bool): Whether the map never falls as the score rises.
     min_pairs (int): Minimum number of pairs for a fit: a group with fewer uses the pooled map.
     """
 

@@ -27,11 +27,10 @@ class Entries:
     The rest of a token is one more outcome: that its tag is none of those with an entry.
 
     starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints): Tag of
-        each entry; n_tags for a rest, n_tags + 1 for all tags with a higher number than those of the fit.
-    logs (Floats): Log-probability of each entry. inputs (Floats): log(p / floor), 0 for a rest and below the floor.
+        each entry; n_tags for a rest, n_tags + 1 for all tags with a higher number than those of the fit. n_tags (int): Tags of
+        the fit. logs (Floats): Log-probability of each entry. inputs (Floats): log(p / floor); 0 for a rest or below the floor.
     origin (Ints): Index of each entry in the arguments of `lay_out`, -1 for a rest.
     sources, targets (Ints): Pairs of entries of one token, as indices: the input of the source influences the target.
-    n_tags (int): Number of tags.
     """
 
     starts: Ints
@@ -119,7 +118,7 @@ class PairwiseScaler:
         self.diagonal: Floats | None = None
         if is_diagonal:
             self.diagonal = np.zeros(len(biases))
-            self.diagonal[codes % len(biases)] = weights
+            self.diagonal[codes % len(biases)] = weights  # at the target of each code
             codes, weights = codes[:0], weights[:0]
         sources, targets = np.divmod(codes, len(biases))  # code = source * len(biases) + target
         # Rows and columns of the tags with a weight; one more column, of zeros, is for all other tags.
@@ -138,7 +137,7 @@ class PairwiseScaler:
         begins = np.ones(len(tokens), dtype=bool)
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
-        step = max(1, _CELLS // self.n_columns)
+        step = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
         if len(starts) <= step:
             return self._scale(starts, tags, scores, is_input)
         cuts = [*starts[::step].tolist(), len(tokens)]
@@ -190,7 +189,7 @@ class PairwiseScaler:
             has_weight[_find_lower_inputs(starts[long_tokens], lengths[long_tokens], inputs)] = False
         bounds = np.append(starts, len(tag_codes))
         if not has_weight.all():
-            bounds = np.concatenate([[0], np.cumsum(has_weight)])[bounds]
+            bounds = np.concatenate([[0], np.cumsum(has_weight)])[bounds]  # among the entries with a weight
             rows, inputs = rows[has_weight], inputs[has_weight]
         shape = (len(starts), self.table.shape[0])
         return csr_matrix((inputs, rows, bounds.astype(rows.dtype)), shape) @ self.table

@@ -23,7 +23,7 @@ _FOLD_TOLERANCE = 1e-6
 
 def _find_contradiction(fields: dict[str, Any]) -> str:
     """Return why the sizes of the learned arrays contradict each other, or ""."""
-    size = fields["n_tags_"] + 2
+    size = fields["n_tags_"] + 2  # a bias for each tag, for the rest, and for tags past the end
     if len(fields["factor_"]) != 1 or len(fields["biases_"]) != size or len(fields["weights_"]) != len(fields["codes_"]):
         return f"one factor, {size} biases and a weight for each pair of tags are wanted"
     return "a pair names a tag that there is not" if fields["codes_"].max(initial=-1) >= size * size else ""
@@ -53,8 +53,7 @@ class LogLinearScaling(Scaling):
     bias_ridge (float | None): L2 penalty on each bias; None is a hundredth of the ridge.
     ridge_ (float): The penalty that was used. factor_ (Floats): The inverse temperature, shape (1,).
     biases_ (Floats): Bias of each tag, of the rest, and of all tags past the end, shape (n_tags + 2,).
-    codes_ (Ints), weights_ (Floats): Pairs of tags of one token in the fit, as source * (n_tags + 2) + target; their weights.
-    RAISES C001: a penalty that is not above 0.
+    codes_ (Ints), weights_ (Floats): Pairs of tags, as source * (n_tags + 2) + target, and weights. RAISES C001: penalty <= 0.
     """
 
     pairwise: ClassVar[str] = "none"
@@ -121,11 +120,11 @@ class LogLinearScaling(Scaling):
         return self
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:
-        """Fit with the L2 penalty of the settings; if None, choose that of minimum loss by cross-validation over documents."""
+        """Fit with the setting `ridge`; if that is None, with the ridge of lowest loss in cross-validation over documents."""
         start = None
         if self.ridge is None and len(np.unique(documents)) > 1:
             start = choose_ridge(self, pairs, documents, n_tags)
-        self.ridge_ = self.ridge or DEFAULT_RIDGE if start is None else start.ridge_
+        self.ridge_ = (self.ridge or DEFAULT_RIDGE) if start is None else start.ridge_
         self.fit(pairs, n_tags, start)
 
     def refit(self, pairs: Pairs, n_tags: int, tolerance: float = _FOLD_TOLERANCE) -> LogLinearScaling:

@@ -62,7 +62,7 @@ class Objective:
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
-            n = len(entries.tags) if scaling.pairwise == "self" else 0
+            n = len(entries.tags) if scaling.pairwise == "self" else 0  # codes: tag * (n_tags + 2) + the same tag
             codes, targets, inputs = (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
         self.codes, column = number_codes(codes, (entries.n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
@@ -76,9 +76,9 @@ class Objective:
         self.units = 1.0 / np.sqrt(curvature)
 
     def minimize(self, start: ScalingWeights | None, tolerance: float) -> ScalingWeights:
-        """Return the parameters of minimum loss. start: Initial ones; None for no change. tolerance: Least relative gain."""
+        """Return the parameters of minimum loss. start: Initial ones; None: no change. tolerance: Relative gain to stop at."""
         values = np.zeros(len(self.units))
-        values[0] = 1.0
+        values[0] = 1.0  # a factor of 1 with biases and weights of 0: no change
         if start is not None:
             values[0] = start.factor[0]
             values[1 : 1 + self.n_biases] = start.biases[: self.n_biases]
@@ -106,7 +106,7 @@ class Objective:
         logs = margins - log_sums[tokens]
         residuals = np.exp(logs) - self.gold
         distances = values.copy()
-        distances[0] -= 1.0
+        distances[0] -= 1.0  # the penalty shrinks the factor towards 1, all others towards 0
         gradient = self._gradient(residuals, self.entries.logs, self.design) + self.penalty * distances
         return float(-logs[self.gold].sum() + 0.5 * (self.penalty * distances**2).sum()), gradient * self.units
 

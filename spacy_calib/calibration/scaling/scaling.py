@@ -31,8 +31,7 @@ class Scaling(ABC):
     registered (str): Name in the registry `calib_scalings`, by which a saved scaling finds its class.
     short (str): Name on the command line; "" if that is the registered name.
     growth (int): The number of parameters grows with this power of the number of tags; lists show the slowest growth first.
-    biased (bool): Whether each tag has a bias.
-    floor (float): Tags of a token with a lower probability are merged into one more outcome.
+    biased (bool): Whether each tag has a bias. floor (float): Tags of a token below it are merged into one more outcome.
     """
 
     registered: ClassVar[str]

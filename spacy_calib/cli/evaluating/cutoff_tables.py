@@ -28,7 +28,7 @@ def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
 
 
 def _cutoff(row: dict[str, Any], digits: str) -> str:
-    """Format the cut-off of a row, ".4f" for instance; "not reached" for None, a dash for a row without the key."""
+    """Format the cut-off of a row by `digits`, such as ".4f"; "not reached" for None, a dash for a row without the key."""
     value = row.get("cutoff", "-")
     return value if value == "-" else "not reached" if value is None else format(value, digits)
 
@@ -108,7 +108,7 @@ _RECALL = (
 
 
 def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
-    """Print the cut-offs for a recall, and what they guarantee. result, by: "misses" and "by" of the result of `threshold`."""
+    """Print cut-offs for a recall and their guarantee. result, overlap, by: "misses", "seen", "by" from `threshold`."""
     from ...pairs.documents import by_unit, count_in_words
 
     target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"

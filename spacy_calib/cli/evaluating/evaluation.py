@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; without one, the raw scores. No file is written.
+    """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; if it has none, its raw scores. Write no file.
 
     fitted_only (bool): Whether raw scores are an error. RAISES CalibError: any error in the input.
     """

@@ -54,9 +54,8 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
 class EvaluateRun(GoldRun):
     """The options of a run of `spacy calib evaluate`, as fields; they are checked when it is created.
 
-    everything (bool): Whether the printed tables have all columns. kind, tags: Which pictures to draw.
-
-    RAISES C056: an output of another suffix. CalibError: options and files that do not fit together.
+    everything (bool): Whether the printed tables have all columns. kind, tags: Which pictures to draw. RAISES C056: an output
+    of another suffix. CalibError: options and files that do not fit together.
     """
 
     output: list[Path] = field(default_factory=list)

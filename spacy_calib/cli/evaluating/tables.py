@@ -37,9 +37,9 @@ def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
     from ...annotations import kind_of
 
     kind = kind_of(table["layer"])
-    raw_table = table.get("unfitted")
-    msg.divider(f"{name if raw_table is None else 'Raw scores'} ({table['component'] or 'Doc'})")
-    entities, raw_only = table.get("entities"), raw_table is not None
+    unfitted = table.get("unfitted")  # a verdict on raw scores, and the command for a fit
+    msg.divider(f"{name if unfitted is None else 'Raw scores'} ({table['component'] or 'Doc'})")
+    entities, raw_only = table.get("entities"), unfitted is not None
     if not table["pairs"]:
         msg.warn(f"Nothing to evaluate: no {kind.unit} has both gold and a score.")
         if not (entities and entities["pairs"]):
@@ -72,9 +72,9 @@ def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> N
 
 def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
     """Print the errors of the labels of tokens or documents, after the warnings about them."""
-    raw_table = table.get("unfitted")
-    if raw_table is not None:
-        msg.info(raw_table["verdict"])
+    unfitted = table.get("unfitted")
+    if unfitted is not None:
+        msg.info(unfitted["verdict"])
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     counts = table.get("without_map", {})
@@ -85,7 +85,7 @@ def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
     msg.text(
         f"{table['tokens']:,} {kind.unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins"
     )
-    _show_errors(table, "ECE (top label)", kind.label_words[1], raw_table is not None, details)
+    _show_errors(table, "ECE (top label)", kind.label_words[1], unfitted is not None, details)
 
 
 def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:

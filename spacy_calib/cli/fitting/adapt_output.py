@@ -60,7 +60,7 @@ def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
 
 
 def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
-    """Print what an adaptation learned for labels or entities, and their errors. kind: "label" or "entity". unit: "token"."""
+    """Print "tokens" or "spans" of an adaptation: what it learned, and errors. kind: "label" or "entity". unit: "token"."""
     old_scores, new_scores = part["before"], part["after"]
     subject = f"the top label of a {unit}" if kind == "label" else "an entity"
     share = 100 * part["right"] / part["entries"]

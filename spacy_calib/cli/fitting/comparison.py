@@ -32,7 +32,7 @@ _IN_WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class PresentPipe:
-    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable: Names of pipes to leave out of it."""
+    """The calib pipe that a fit may replace. model (str): Path or package of its pipeline. unreadable: Pipes to leave out."""
 
     pipe: Calibrator
     model: str
@@ -128,7 +128,7 @@ def show_comparison(outcome: FitOutcome) -> None:
 
 def card_line(nlp: Language, component: str) -> str:
     """Return a sentence on the pretrained calibration for a component of a pipeline of this name; "" if there is none."""
-    model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
+    model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"  # "en_core_web_sm_" begins with "en_core_web_", but not with "en_core_w_"
     for card in from_plugin("all_cards")():
         pipeline, _, card_component = card.name.rpartition("-")
         if card_component == component and model.startswith(f"{pipeline}_"):

@@ -33,7 +33,7 @@ class ComponentFit:
 
     name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any. present
     (PresentPipe | None): The calibration that the fit may replace, if any. other_names (Sequence): Label maps of the fitted
-    pipes of this component. outcome (FitOutcome | None): Result of comparing the two; None before, and if `present` is None.
+    pipes of this component. outcome (FitOutcome | None): Comparison of fit and `present`; None before, or without `present`.
     """
 
     name: str
@@ -163,10 +163,7 @@ def put_back(nlp: Language, fit: ComponentFit) -> None:
 def show_output(
     nlp: Language, fits: Sequence[ComponentFit], output: Path, format: str, gold_options: Mapping[str, Any]
 ) -> None:
-    """Print the results of the fits, as JSON, or in words with the command to run next.
-
-    gold_options (Mapping): Flag -> value of the options that the next command needs, too.
-    """
+    """Print the fits as JSON, or in words with the command to run next. gold_options: Flag -> value for that command."""
     if format == "json":
         states = [_state_of(nlp, component_fit) for component_fit in fits]
         pipes = {state["pipe"]: state for state in states}

@@ -71,7 +71,7 @@ def _weight(value: float) -> str:
 
 
 def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
-    """Warn that tag offsets were requested and are all 0."""
+    """Warn that tag offsets were requested and are all 0, and say why. scaling: `fit_info.scaling`."""
     has_bias = scaling is not None and scaling["biased"]
     why = "the scaling has a bias for each tag already" if has_bias else "no tag differs from its group by more than chance"
     msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting tag_offsets")
@@ -168,7 +168,7 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Return how far raw and calibrated scores are off as a sentence, from subject ("The scores of 'ner'") and units."""
+    """Return a sentence on how far raw and calibrated scores are off. subject: "The scores of 'ner'". units: "entities"."""
     from ...metrics.sentences import leaning_in_words
 
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"

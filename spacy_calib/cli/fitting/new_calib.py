@@ -170,6 +170,7 @@ def _make_source(block: Mapping[str, Any], default: Any) -> Any:
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
     """Check that a source has the event of --event; one without `events` has those of entities. RAISES C272: it has not."""
+    # A source without `events` is not checked if the event is one of entities, as () allows all.
     events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
     if source is not None and events and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
@@ -201,7 +202,7 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Load the pipeline again with variants of recognizers and parsers that keep probabilities; return `nlp` if it has none.
+    """Load the pipeline anew with variants of recognizers and parsers that keep scores; return `nlp` if none of `names` is one.
 
     names (Sequence[str]): Components to calibrate; others are not replaced. unreadable (Sequence[str]): Pipes to leave out,
         from `load_readable`. RAISES C050: the pipeline cannot be loaded.

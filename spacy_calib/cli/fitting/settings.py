@@ -63,7 +63,7 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
         setting that is no block with a registered function. C170: a dotted setting of something else.
     """
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
-    if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:
+    if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:  # a new prefix
         name = options["attr"]
     dotted_settings = parse_dotted(overrides, name, options)
     settings = merge_settings(settings, dotted_settings)
@@ -121,7 +121,7 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
 
 
 def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]) -> dict[str, Any]:
-    """Return a copy of the settings with these values set. A block that gets a new function loses its other settings."""
+    """Return a copy of the settings with the value of each path set. A block that gets a new function loses its settings."""
     result = copy.deepcopy(dict(settings))
     # Names of functions, "@calib_...", come first, as they clear their block.
     for path, value in sorted(paths.items(), key=lambda item: (not item[0][-1].startswith("@"), item[0])):
@@ -156,15 +156,15 @@ def _resolve_selection(
     `settings` is changed in place. RAISES C056: the user asks for a selection, and sets a block that it chooses.
     """
     is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted_settings}
-    parts = {"--groups": options["groups"]} if "groups" in options else {}
-    parts |= {
+    conflicts = {"--groups": options["groups"]} if "groups" in options else {}
+    conflicts |= {
         f"--{_SECTION}.{name}.{'.'.join(path)}": dotted_settings[path] for path in dotted_settings if path[0] in _AUTO_BLOCKS
     }
     is_required = is_auto or ("selection" in blocks and settings["selection"] is not None)
-    for option, value in parts.items() if is_required else ():
+    for option, value in conflicts.items() if is_required else ():
         check_option(option, False, "left out with --method auto, which chooses it", value)
-    drops = not is_auto and settings.get("selection") is not None and ("method" in options or parts)
-    if drops:
+    drops_selection = not is_auto and settings.get("selection") is not None and ("method" in options or conflicts)
+    if drops_selection:
         settings["selection"] = None
     if is_auto and settings.get("selection") is None:
         settings["selection"] = copy.deepcopy(DEFAULTS["selection"])
@@ -173,7 +173,7 @@ def _resolve_selection(
     context = settings.get("context")
     if is_auto and context is None:
         settings["context"] = dict(DEFAULTS["context"])
-    elif drops and context is not None and context.get("when") == "no_worse":
+    elif drops_selection and context is not None and context.get("when") == "no_worse":
         settings["context"] = None
 
 

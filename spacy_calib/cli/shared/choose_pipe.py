@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen pipes. why (str): The reason as a sentence, if gold or unit decided; "" if there was nothing to choose."""
+    """The chosen `pipes`. why (str): The reason as a sentence, if gold or unit decided; "" if there was nothing to choose."""
 
     pipes: Sequence[Candidate]
     why: str = ""
@@ -149,6 +149,6 @@ def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) ->
         labels = {*pipe.lookup.labels(), *pipe.lookup.span_labels()} - {OUTSIDE, *annotation.kind.no_label_names}
         rejected_labels = {span.label_ for doc in docs for span in doc.spans.get(annotation.kind.rejected_key, ())}
         gold_labels = {*annotation.count_gold(docs), *annotation.count_spans(docs), *rejected_labels}
-        if annotation.kind.any_label or plain_name(pipe.fit_info.layer) in OPEN or labels & gold_labels:
+        if annotation.kind.any_label or plain_name(pipe.fit_info.layer) in OPEN or labels & gold_labels:  # OPEN: any label
             with_label.append(pipe.name)
     return with_label or with_annotation

@@ -163,10 +163,7 @@ def check_path(option: str, path: Path | str | None) -> None:
 
 @contextlib.contextmanager
 def folder_errors() -> Iterator[None]:
-    """Turn an OSError of the block, or decorated function, which lists folders, into C491.
-
-    It occurs if the system refuses to list a folder, or if the folder was removed meanwhile.
-    """
+    """Turn an OSError of a block or decorated function that lists folders (one is locked, or was removed) into C491."""
     try:
         yield
     except OSError as error:

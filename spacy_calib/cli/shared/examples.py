@@ -45,7 +45,7 @@ class RunSettings:
 
 @folder_errors()
 def data_files(path: Path) -> list[Path]:
-    """Return the gold files at a path: a file itself, or those in a folder, of annotation tools if it has no other gold files.
+    """Return the gold files at a path: the file itself, or those in a folder; exports of annotation tools if it has no others.
 
     RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader.
     """
@@ -74,7 +74,6 @@ def read_examples(
     """Read the examples of a gold file, or of a folder of gold files, as `spacy evaluate` does.
 
     Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
-
     more (Sequence[Path]): Further gold files or folders. silent (bool): Whether to show no progress bar.
     RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as
         `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen by score, not at random.
@@ -117,7 +116,6 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
-    """Return the gold Docs of a file; show a progress bar unless silent."""
     return list(with_progress(_stream_docs(nlp, file), f"Reading {shown_path(Path(file.name))}", silent))
 
 
@@ -215,9 +213,8 @@ def read_through(
 ) -> Iterator[Read]:
     """Run the pipes `names` over examples, and yield what `read` returns for each batch, whose Docs are then freed.
 
-    All examples are one batch if `settings.gold`, as their Docs are in memory already.
-    examples (Iterable[Example]): Should make Docs on demand. read (Callable): Gets the examples of a batch; must return strings
-        and numbers, no part of a Doc.
+    All examples are one batch if `settings.gold`, as their Docs are in memory already. examples (Iterable[Example]): Should
+    make Docs on demand. read (Callable): Gets the examples of a batch; must return strings and numbers, no part of a Doc.
     """
     from ...doc.zones import memory_zone
 
@@ -291,7 +288,7 @@ def stream_examples(
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
         items: Iterator[Any] = read_gold(nlp, file, gold_preproc) if has_gold else read_texts(file, key, fields)
-        for item in items:
+        for item in items:  # an Example, or (text, origin)
             if numbers is None or n_examples in numbers:
                 yield item if has_gold else _example_without_gold(nlp, file, item[0], {**file_name, **item[1]})
             n_examples += 1
@@ -328,7 +325,7 @@ def check_texts(file: Path, fields: Fields = FIELDS) -> None:
 
 
 def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (text, its `origin_of`) for each record of a file without gold; empty and null texts are left out.
+    """Yield (text, its origin from `origin_of`) for each record of a file without gold; empty and null texts are left out.
 
     key (str | None): A key of the records, or of their "meta", whose value is stored in the origin.
     fields (Fields): Names of text and id in the records. RAISES C074, C304, C440 to C442: as `read_records`.
@@ -339,7 +336,7 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    """Return the origin of a text: "line" (its number, from 1), and "id", "meta" and the value under `key` of its record."""
+    """Return the origin of a text: "line" (number, from 1), "id" and "meta" of its record, and IN_LINE: the value of `key`."""
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin

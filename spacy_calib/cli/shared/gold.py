@@ -54,7 +54,8 @@ def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
     """Return a sentence about the gold labels that a component does not know, cut to two lines unless `details`.
 
-    words (Mapping): From `UnknownGold.message_fields`. unit (str): What has the labels, such as "token".
+    words (Mapping): Texts of `UnknownGold.message_fields`: "n" and "share" (in %) of the units with such labels, "unknown"
+    (the labels), "pairs" (predicted and gold labels, "-" for none). unit (str): What has labels, if `words` has no "unit".
     """
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)

@@ -80,7 +80,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
     if path.is_socket():
         raise calib_error("C055", path=path, why="it is a socket.")
     for input_path in inputs:
-        if input_path.is_dir():
+        if input_path.is_dir():  # the next run would read a readable file in it
             is_input = suffix_of(path) in readable_suffixes() and _resolve(input_path) in _resolve(path).parents
             check_option(option, not is_input, "outside the folder of the data", path)
         else:
@@ -219,13 +219,14 @@ def foreign_files(folder: Path) -> list[str]:
         factories = {name: block.get("factory") for name, block in config.get("components", {}).items()}
     foreign = []
     for path in folder.iterdir():
+        # A component NAME writes a folder or file NAME, NAME.json or NAME.jsonl; one of an unknown factory any NAME.* too.
         is_component = path.name in names | factories.keys()
         stem = path.name if is_component else path.stem
         is_known = path.name == "vocab" or factories.get(stem) in _KNOWN_FACTORIES
         is_file_of_component = stem in names | factories.keys() and (not is_known or path.suffix in (".json", ".jsonl"))
         if not (is_component or is_file_of_component or is_named(path, (*_WRITTEN, *_KEPT))):
             foreign.append(path)
-        elif is_known and path.is_dir():
+        elif is_known and path.is_dir():  # the files that may be in it are known
             foreign += [file for file in path.rglob("*") if file.name not in _COMPONENT_FILES]
     return sorted(f"{path.relative_to(folder)}{os.sep if path.is_dir() else ''}" for path in foreign)
 

@@ -42,7 +42,7 @@ class Fields:
     @classmethod
     def read(cls, columns: str | None) -> Fields:
         """Parse --columns, such as "text=body,id=key"; None gives the defaults. RAISES C056: it names other fields."""
-        parts = dict(part.partition("=")[::2] for part in _PARTS.split(columns) if part) if columns else {}
+        parts = dict(part.partition("=")[::2] for part in _PARTS.split(columns) if part) if columns else {}  # without "="
         is_valid = not set(parts) - {"text", "id"} and all(parts.values())
         check_option("--columns", is_valid, "text=NAME, id=NAME, or text=NAME,id=NAME", repr(columns))
         return cls(**parts)
@@ -115,7 +115,7 @@ def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
     with file.open(encoding="utf-8-sig", newline="") as lines:
         header = lines.readline()
         lines.seek(0)
-        rows = csv.DictReader(lines, delimiter=max(",;\t", key=header.count))
+        rows = csv.DictReader(lines, delimiter=max(",;\t", key=header.count))  # the most frequent one
         if fields.text not in (rows.fieldnames or ()):
             raise calib_error("C441", path=file, name=fields.text, known=", ".join(rows.fieldnames or ()) or "none")
         for number, row in enumerate(rows, 1):
@@ -129,7 +129,7 @@ def _open_lines(file: Path) -> TextIO:
 
 
 def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
-    """Return the record of a line of JSON, as `_standard_keys` does. RAISES C074: the line is no object with a text."""
+    """Return the record of a line of JSON, with the keys "text" and "id". RAISES C074: the line is no object with a text."""
     import srsly
 
     if not line.strip():

@@ -92,7 +92,7 @@ def score_blocks(
             corpus = collector.take()
             any_scored, n_blocks = any_scored or bool(corpus.is_counted.any()), n_blocks + 1
             yield corpus
-    if collector.n_docs or not n_blocks:
+    if collector.n_docs or not n_blocks:  # the last block, or the only one
         corpus = collector.take()
         any_scored = any_scored or bool(corpus.is_counted.any())
         if any_scored:
@@ -185,7 +185,7 @@ class Run:
         title: str = "Scoring",
         sentences: bool = False,
     ) -> list[Example]:
-        """Rename the gold labels, and run the pipes that the scores of these calib pipes need over gold examples; return these.
+        """Rename the gold labels, run the pipes that the scores of these calib pipes need, and return the examples.
 
         title (str): Title of the progress bar. sentences (bool): Whether a pipe that sets sentences must run. RAISES C030,
         C151: there is no gold, or no known label in it.

@@ -37,12 +37,12 @@ class Screen(Printer):
 msg = Screen()
 # Widest line of `print_facts`.
 _WIDTH = 100
-# A note on an option in a message, "(--flag ...)", which is left out for commands without that option.
+# A note on an option in a message, "(--option ...)", which is left out for commands without that option.
 _OPTION_NOTE = re.compile(r" \((--[\w-]+)[^()]*\)")
 
 
 def with_own_options(message: str, options: Collection[str]) -> str:
-    """Remove the notes in parentheses about options that a command lacks from a message. options: Flags of the command."""
+    """Remove from a message the notes in parentheses about options that a command lacks. options: Flags of the command."""
     return _OPTION_NOTE.sub(lambda note: note[0] if note[1] in options else "", message)
 
 

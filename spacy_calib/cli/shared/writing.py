@@ -28,12 +28,9 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file chunk by chunk. An older file stays until the new one is complete; a device is written directly.
-
-    RAISES C055: the file cannot be written.
-    """
+    """Write the chunks to a file; an older file stays until the new one is complete. RAISES C055: it cannot be written."""
     with path_errors(path):
-        if is_stream(path):
+        if is_stream(path):  # a device is written directly
             with path.open("wb") as stream:
                 stream.writelines(chunks)
             return
@@ -143,14 +140,15 @@ def _check_scores(folder: Path) -> None:
     except CalibError as error:
         raise calib_error("C815", why=error.message.replace(str(folder), "its folder")) from None
     pipes = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, Calibrator)]
-    readers = [pipe.name for pipe in pipes if pipe.source.component and not pipe.source.reads_doc_only]
+    # Other calib pipes read scores that user code or another pipeline has put on a Doc; the trial text has none.
+    names = [pipe.name for pipe in pipes if pipe.source.component and not pipe.source.reads_doc_only]
     for message in (str(warning.message) for warning in caught):
-        if any(message.startswith(f"[CW02] The pipe '{name}' ") for name in readers):
+        if any(message.startswith(f"[CW02] The pipe '{name}' ") for name in names):
             raise calib_error("C815", why=message.removeprefix("[CW02] ").rstrip("."))
 
 
 def loaded_strings(nlp: Language) -> StringStore:
-    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder all of the vocab."""
+    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder all in the vocab."""
     from spacy.strings import StringStore
 
     if nlp.path is None:
@@ -166,10 +164,9 @@ def loaded_strings(nlp: Language) -> StringStore:
 
 
 def _save_without_new_strings(nlp: Language, folder: Path) -> None:
-    """Save a pipeline so that no word of the gold is stored.
+    """Save a pipeline so that no word of the gold is stored. RAISES C490: a component cannot be saved.
 
     Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
-    RAISES C490: a component cannot be saved.
     """
     from ...pipe.pipeline import component_faults
 
@@ -185,8 +182,7 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write data as a JSON file with all digits of floats. An older file stays until the new one is complete.
 
-    srsly would round to ten digits, which can lift a cut-off above the score that it was taken from.
-    RAISES C055: the file cannot be written.
+    srsly would round to ten digits, which can lift a cut-off above its own score. RAISES C055: the file cannot be written.
     """
     write_pieces(path, json_pieces(data))
 

@@ -18,13 +18,11 @@ from ...types import FieldwiseSum, Floats, Ints
 from .estimates import cross_sums, sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
-# The component has other weights than at the fit.
-OTHER_WEIGHTS = "fitted with other weights"
+OTHER_WEIGHTS = "fitted with other weights"  # the component has other weights than at the fit
 OTHER_WEIGHTS_SENTENCE = (
     "OTHER WEIGHTS: the component was trained or replaced after the fit, so the calibration belongs to its former scores. "
     "Fit the pipe again."
 )
-
 # Fewer documents are not compared, as their means are not normally distributed. A mean over fewer is not saved either.
 MIN_DOCUMENTS = 20
 # Differences that matter: of the mean score, of the labels of tokens, of the mean score of entities (fewer, and more varied).
@@ -33,14 +31,11 @@ _SCORE_LIMIT, _LABEL_LIMIT, _ENTITY_LIMIT = 0.05, 0.05, 0.1
 _ERROR_SHARE, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT = 0.25, 0.005, 0.02
 # If sampling alone causes differences this many times larger than one that matters, that one would be hidden.
 MAX_NOISE_RATIO = 2.0
-# Maximum number of labels with a share of their own; significant digits of what is saved.
-_MAX_LABELS, _DIGITS = 30, 4
-# Number of consecutive parts of the fit data, whose differences raise the limits.
-_PARTS = 5
+_MAX_LABELS, _DIGITS = 30, 4  # maximum number of labels with a share of their own; significant digits of what is saved
+_PARTS = 5  # number of consecutive parts of the fit data, whose differences raise the limits
 # Number of samples of normal differences, and the quantile of these by chance; with four checks, one in fifty alarms.
 _N_SAMPLES, _QUANTILE = 10_000, 0.995
-# Names of the checks, in the order of all arrays.
-_CHECKS = ("scores", "labels", "expected accuracy", "entity scores")
+_CHECKS = ("scores", "labels", "expected accuracy", "entity scores")  # names of the checks, in the order of all arrays
 
 
 @dataclass(frozen=True)
@@ -130,7 +125,7 @@ class DriftSums(FieldwiseSum):
 
     The columns are the K columns of `DriftProfile.means`, then the number of tokens and the number of entities.
     documents (int): Number of documents with tokens. totals (Floats): Sum of each column, shape (K + 2,). moments (Floats): Sum
-    of the products of each two columns, (K + 2, K + 2); a fit does not save them.
+    over documents of the products of each two columns, (K + 2, K + 2); a fit does not save them.
     """
 
     documents: int
@@ -145,7 +140,7 @@ class DriftSums(FieldwiseSum):
     @property
     def sizes(self) -> Floats:
         """Number of units that each column sums over, shape (K,): entities for the last column, tokens for the others."""
-        return np.append(np.full(len(self.totals) - 3, self.totals[-2]), self.totals[-1])
+        return np.append(np.full(len(self.totals) - 3, self.totals[-2]), self.totals[-1])  # len(totals) - 3 is K - 1
 
     @property
     def means(self) -> Floats:
@@ -153,7 +148,10 @@ class DriftSums(FieldwiseSum):
         return np.asarray(self.totals[:-2] / np.maximum(self.sizes, 1))
 
     def chances(self) -> Floats:
-        """Return the 99.5 % quantile of each check's difference between these means and those of endless such texts, (4,)."""
+        """Return the 99.5 % quantile of the difference that chance alone gives between these texts and endless ones like them.
+
+        RETURNS (Floats): A value for each check: of scores, labels, expected accuracy and entity scores, shape (4,).
+        """
         from scipy.stats import norm, t
 
         n_columns = len(self.means)
@@ -177,8 +175,8 @@ class DriftProfile(Serializable):
     labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of those in MIN_DOCUMENTS documents.
     means (Floats): Mean raw and calibrated score, share of each of the L labels and of all others, mean raw score of entities:
         shape (K,), K = L + 4.
-    chances (Floats): For each of _CHECKS the 99.5 % quantile of the difference that texts like those of the fit have by chance,
-        (4,). limits (Floats): For each the smallest difference that matters, (4,).
+    chances (Floats): 99.5 % quantile of the difference that texts like those of the fit have by chance, for each check: of
+        scores, labels, expected accuracy, entity scores, (4,). limits (Floats): The smallest difference that matters, (4,).
     """
 
     documents: int = saved_field(whole(MIN_DOCUMENTS))
@@ -230,14 +228,14 @@ class DriftProfile(Serializable):
             return Drift(TOO_FEW)
         values, chances = _differences(new.means - self.means), np.hypot(self.chances, new.chances())
         rows = zip(_CHECKS, values.tolist(), self.limits.tolist(), chances.tolist(), strict=True)
-        checks = tuple(Check(*row) for row in rows)[: None if new.totals[-1] else -1]
+        checks = tuple(Check(*row) for row in rows)[: None if new.totals[-1] else -1]  # the last check needs entities
         is_undecided = any(check.is_undecided for check in checks)
         verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if is_undecided else LIKE
         return Drift(verdict, checks)
 
 
 def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
-    """Return the labels with a share of their own, most frequent first; labels of few documents would identify these."""
+    """Return the labels with a share of their own, most frequent first; a label of few documents would identify them."""
     names, columns = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
     columns = columns.reshape(-1)
     counts = cross_sums(columns, tokens.documents, (len(names), tokens.n_docs))

@@ -18,14 +18,12 @@ from ...types import FieldwiseSum, Floats, Ints
 
 # Neighbouring documents (parts of one text, texts of one source) are correlated up to this lag: Newey and West (1987).
 _LAGS = 2
-# Minimum variance of an expected share: scores that are all 0 or 1 would give 0.
-_MIN_VARIANCE = 1e-12
-# The largest variance of log-odds: a larger one predicts nothing and exceeds the bound of saved numbers.
-_MAX_VARIANCE = 1e6
+_MIN_VARIANCE = 1e-12  # minimum variance of an expected share: scores that are all 0 or 1 would give 0
+_MAX_VARIANCE = 1e6  # the largest variance of log-odds: a larger one predicts nothing and exceeds the bound of saved numbers
 
 
 class ShareEstimate(NamedTuple):
-    """An expected share in [0, 1] and its confidence interval."""
+    """An expected share in [0, 1], and its confidence interval from `low` to `high`."""
 
     expected: float
     low: float
@@ -68,7 +66,7 @@ class Residuals(Serializable):
     docs (int): Number of documents with tokens. units, squares (float): Sum of their numbers of tokens, and of the squares of
     these. residual (Floats): Sum of the residuals, shape (k,). independent (Floats): Sum of the variances of the numbers if
     events are independent, (k,). moment (Floats): Sum over documents of the products of two kinds' residuals about their mean
-    per token, (k, k). neighbours (Floats): The same sum over pairs of neighbouring documents, weighted by distance, (k, k).
+    per token, (k, k). neighbours (Floats): Such products between neighbouring documents, weighted by distance, summed, (k, k).
     """
 
     docs: int = saved_field(whole(1))
@@ -179,7 +177,6 @@ def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -
 
     A source may be labelled differently. To first order, its number of right tokens differs from the expected one by its shift
     times the sum of p (1 - p), and noise. Few sources show too little: the factor 1 + 2 / n was chosen on EWT and GUM.
-
     errors (Floats): Right minus expected tokens of each of n sources, (n,). variances (Floats): Sum of p (1 - p) of each.
     noise (Floats): Variance of each error without a shift.
     """
@@ -260,6 +257,7 @@ class EntityModel(Serializable):
         rates = nnls(parts * weight[:, None], n_missed * weight)[0]
         total = float((parts @ rates).sum())
         rates = rates * max(0.0, float(n_missed.sum())) / total if total > 0 else rates
+        # A model with the rates alone, which the residuals are computed from.
         model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
         events = np.stack([right, n_missed], axis=1)
         return cls(model.per_wrong, model.per_outside, Residuals.from_events(events, model.sums(sums)))
@@ -274,7 +272,7 @@ class EntityModel(Serializable):
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """Expected numbers of right and of gold entities, with precision, recall and F, each None if its denominator is 0."""
+    """Number of predicted entities, expected numbers of right and gold ones; precision, recall, F, each None if it is 0 / 0."""
 
     predicted: int
     right: float

@@ -21,8 +21,7 @@ from .estimates import EntityModel, EntitySums, EventSums, Residuals, sum_by, to
 if TYPE_CHECKING:
     from ..component import Calibrator
 
-# Name of the form of a saved record.
-_RECORD = "spacy-calib record"
+_RECORD = "spacy-calib record"  # name of the form of a saved record
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def _merge_pairs(judged_pairs: JudgedPairs, unlabelled_pairs: JudgedPairs) -> Ju
 
 
 def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sources: Ints) -> float:
-    """Estimate the variance between sources. right (Floats): Right tokens of each document. sources (Ints): Its source."""
+    """Estimate the variance between sources. right, sources: Each document's right tokens, and its source's number."""
     names, source_indices = np.unique(sources, return_inverse=True)
     by_document = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
     errors, variances, squares = (sum_by(source_indices, values, len(names)) for values in by_document)

@@ -83,10 +83,10 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
 
 
 def index_labels(labels: Sequence[Any]) -> dict[Any, int]:
-    """Return a dict label -> column; unless a label is a number, it also has each column number as a key."""
+    """Return a dict label -> column, in which column numbers are keys, too, unless some label is a number itself."""
     by_label = {label: column for column, label in enumerate(labels)}
-    numbers = any(isinstance(label, (int, float)) for label in labels)
-    return by_label if numbers else {**{column: column for column in range(len(labels))}, **by_label}
+    has_numbers = any(isinstance(label, (int, float)) for label in labels)
+    return by_label if has_numbers else {**{column: column for column in range(len(labels))}, **by_label}
 
 
 def find_columns(values: NDArray[Any], labels: Sequence[Any]) -> Ints:
@@ -182,8 +182,9 @@ def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
 def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
     """Raise calibrated scores to a minimum, then divide each row by its sum. Rows of zeros get raw scores or equal shares.
 
-    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw scores, whose entries get
-    a minimum. lowest (float): That minimum; with a threshold above 0, the raw score is the minimum if it is lower.
+    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw scores; only tags that
+    have one are raised. lowest (float): The minimum. threshold (float): Of the calibration; if it is not 0, a raw score that is
+    lower than `lowest` is the minimum of its tag.
     """
     entries = scores.marginals_above(0.0)
     is_in_zero_row = (dense.sum(axis=1) == 0)[entries.rows]
@@ -209,7 +210,7 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
     """Make the pairs to fit on from scores and gold, with the units sorted by document.
 
     gold, documents (Ints): Column of the gold label, and document number, of each unit, shape (n_units,). threshold (float):
-    Scores below it are not mapped. minimum (float): Scores below it are left out.
+    Lower scores get no map, but may be read by a scaling. minimum (float): Lower scores are left out.
     """
     entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():  # FitData takes ascending documents: renumber the units
@@ -233,13 +234,13 @@ STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArraySteps:
-    """The calibration steps that the parameters of a `TagCalibrator` select; fields are named as in a pipe's `StepSettings`."""
+    """Steps that a `TagCalibrator`'s parameters select: threshold, grouping, scaling, recalibrator, tag_offsets, selector."""
 
     threshold: float
-    grouping: Grouping
-    scaling: Scaling | None
-    recalibrator: Recalibrator
-    tag_offsets: TagOffsets | bool | None  # a correction for each tag
+    grouping: Grouping  # (labels, their gold frequencies) -> groups of labels that share a map
+    scaling: Scaling | None  # of all scores of a unit, before the maps
+    recalibrator: Recalibrator  # the unfitted map of each group
+    tag_offsets: TagOffsets | bool | None  # a correction for each tag, after the maps
     selector: Selector | None  # the comparison of method "auto"
 
 

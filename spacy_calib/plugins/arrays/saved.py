@@ -52,7 +52,7 @@ def _check_label(value: Any, where: str) -> Any:
 
 
 def _find_contradiction(state: dict[str, Any]) -> str:
-    """Return "" if the tag groups of the evaluation and of the maps both have one entry per class; else the reason."""
+    """Return why a saved state contradicts itself: it has no maps, or groups of more or fewer tags than classes; else ""."""
     n = len(state["classes"])
     if not state["maps"]:
         return "it has no maps"

@@ -124,7 +124,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.selection_: dict[str, Any] = plan.table
         self.held_out_: HeldOut = evaluate_held_out(predictions)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())
-        self.n_units_: int = int(np.count_nonzero(gold.columns != -2))
+        self.n_units_: int = int(np.count_nonzero(gold.columns != -2))  # -2: without gold
         return self
 
     # Applying
@@ -195,8 +195,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         probabilities = self.predict_proba(P)
         columns = inputs.read_gold(_check_length(_as_labels(y), self._read(P)), self.classes_.tolist()).columns
-        units = np.flatnonzero(columns != -2)
-        gold = np.where(columns[units] < 0, 0.0, probabilities[units, columns[units]])
+        units = np.flatnonzero(columns != -2)  # those with gold
+        gold = np.where(columns[units] < 0, 0.0, probabilities[units, columns[units]])  # 0 for labels without a column
         return float(np.log(np.maximum(gold, 1e-6)).mean())
 
     def calibration_report(
@@ -213,8 +213,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
         Number of tag frequency groups; None takes the groups of the fit. seed (int): Seed of floors and intervals.
-        RETURNS (dict): "tokens" (units), "pairs", "accuracy"; "errors": rows for all tags, each group and their mean; "scores":
-            raw and calibrated value of each metric; "change" of the losses with intervals, and "by": what these resample.
+        RETURNS (dict): "tokens" (number of units), "pairs" (number), "accuracy"; "errors": a row for all tags, one for each
+            group, and their mean; "scores": raw and calibrated value of each metric; "change" of the losses, with intervals;
+            "by": {"unit": what the intervals resample, "n": number of these}.
         RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         predictions = self.judge(P, y, groups)
@@ -235,7 +236,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         gold = inputs.read_gold(_check_length(_as_labels(y), entries.marginals), self.classes_.tolist()).columns
         documents = inputs.number_documents(groups, entries.marginals.n_tokens)
         pairs = pair_up(entries.marginals, gold)
-        has_gold = gold[entries.marginals.rows] != -2
+        has_gold = gold[entries.marginals.rows] != -2  # of each entry
         return JudgedPairs(pairs, entries.scores[has_gold], documents[pairs.rows], UNIT if groups is None else DOCUMENT)
 
     # Saving

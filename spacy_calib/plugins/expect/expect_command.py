@@ -55,7 +55,7 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
 
 def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
-    """Whether --fail-on names the drift verdict of any pipe. result (dict): The result of `expect`."""
+    """Whether --fail-on names the drift verdict of any pipe. result (dict): The result of `expect`, for one or more pipes."""
     verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
     return any(verdict in failing_verdicts(fail_on) for verdict in verdicts)
 
@@ -142,7 +142,7 @@ def estimate_pipes(
 
 
 def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, check: bool, per_doc: bool) -> dict[str, Any]:
-    """Return the result of `expect` for one pipe. check, per_doc (bool): Compare with gold, and list documents."""
+    """Return the result of `expect` for one pipe, from "pipe" on. check, per_doc (bool): Compare with gold; list documents."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...gold.reading import GoldSpanCounter
@@ -178,7 +178,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
         "learned_from": describe_fit(pipe),
         **summary.estimate(event, confidence),
     }
-    # The range of a pretrained calibration is that of its card.
+    # A card has the lowest and the highest bias, mean score minus accuracy; the range of the accuracy follows from them.
     if (bias := pipe.fit_info.card_bias) is not None and not pipe.of_entities and confidence == CARD_CONFIDENCE:
         mean = result["accuracy"]["mean_score"]
         result["accuracy"] |= {"low": max(mean - bias[1], 0.0), "high": min(mean - bias[0], 1.0)}
@@ -195,7 +195,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
 
 
 def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Return "unit" and "n" (number) of the documents of the last adaptation, else of the fit, and "kind", which it was."""
+    """Return "unit" and "n" (number) of the documents of the last adaptation, else of the fit; "kind": a key of NO_RECORD."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}

@@ -55,10 +55,9 @@ class TextSums(FieldwiseSum):
 def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95) -> dict[str, Any]:
     """Estimate the quality of texts from their sums, and compare them with the fit data. event (str): Which entities are right.
 
-    RETURNS (dict): "accuracy": {"expected", "low", "high"}, "mean_score" (mean calibrated score) and "fit" (accuracy on the
-        fit data); "entities": numbers, and "precision", "recall" and "f" (None for a source without entities; recall and F are
-        None unless the event is exact); "drift": `summarize_drift`; "trusted": whether the texts are like the fit data. Without
-        a record "low", "high", "drift" and "entities" are None.
+    RETURNS (dict): "accuracy": {"expected", "low", "high", "mean_score" (mean calibrated score), "fit" (accuracy on the fit
+        data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": `summarize_drift`; "trusted":
+        whether the texts are like the fit data. Without a record "low", "high", "fit", "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None:
@@ -80,9 +79,9 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
 
 @dataclass
 class CorpusSummary:
-    """Sums over texts, added in batches. labels (Sequence[str]): Labels of the source. record (FitRecord | None): Of the fit.
+    """Sums over texts, added in batches. labels (Sequence[str]): Labels of the source. record: That of the fit, or None.
 
-    n_documents (int): Number of documents so far. document_rows (list): A row for each document of `add_documents`. slices
+    n_documents (int): Number of documents so far. document_rows (list): The rows that `add_documents` has made. slices
     (dict): Name of a slice -> (number of documents, sums).
     """
 
@@ -148,7 +147,10 @@ def mark_untrusted(result: dict[str, Any]) -> dict[str, Any]:
 def _estimate_entities(
     model: EntityModel, sums: EventSums, n_predicted: float, event: str, confidence: float
 ) -> dict[str, Any]:
-    """Return the "entities" of `estimate_quality` as plain data."""
+    """Return {"event", numbers of "predicted", "right" and "gold" entities, "precision", "recall", "f"} as plain data.
+
+    The shares are dicts with "expected", "low" and "high". "gold", "recall" and "f" are None unless the event is exact.
+    """
     estimates = entity_estimates(model, sums, n_predicted, confidence)
     exact = event == "exact"  # by other events one gold entity may make several predicted ones right
     return {

@@ -69,9 +69,13 @@ class Cache:
 class AnswersPipe(Pipe):
     """The component `calib_answers`: it sends each text to `ask`, reads the answer, and writes it on the Doc with scores.
 
-    Arguments as in AnswersSettings. n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter):
-    Number of answers that were complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but ""
-    give a warning the first time. RAISES C001: "cats" without types.
+    ask (Callable): (text) -> response. read (dict | None): Paths to texts and types in JSON; None reads lines "text -> TYPE",
+    or categories. types (dict | None): Name of a type in the prompt -> label. into (str): "ents", "cats" or a span group. key
+    (str): Span group, or prefix of the scores of "cats". threshold (float): Minimum score of entities. misaligned (str):
+    "expand", "contract" or "strict" (leave out) spans that are not whole tokens. cache (str): File for answers, or "".
+    n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter): Number of answers that were
+    complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but "" give a warning the first time.
+    RAISES C001: "cats" without types.
     """
 
     def __init__(
@@ -96,11 +100,11 @@ class AnswersPipe(Pipe):
         default = self._category if into == CATS else Answer.lines
         self.read: Callable[[Answer], Any] = JsonFields(**read) if read else default
         self.cache = Cache(cache) if cache else None
-        self.n_asked, self._key = 0, uuid4().hex
+        self.n_asked, self._key = 0, uuid4().hex  # _key stands for the settings outside of a pipeline
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
-        """Return the probability of each name in `types` as the beginning of the answer."""
+        """Return name in `types` -> probability that the answer begins with it, among these names."""
         return answer.among(list(self.types or ()), _find_start(answer))
 
     @property
@@ -183,7 +187,7 @@ class AnswersPipe(Pipe):
         group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
-        """Write probabilities of categories on `Doc.cats`, and the scores of the answered category in `Doc.user_data`."""
+        """Write probabilities on `Doc.cats`, and in `Doc.user_data` scores of the category that the answer begins with."""
         names = {name.casefold(): label for name, label in (self.types or {}).items()}
         doc.cats.update({names.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)
@@ -199,7 +203,7 @@ def _find_start(answer: Answer) -> int:
 
 
 def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
-    """Locate (text, type) pairs in an answer. Return (fields, number of pairs not in it); fields or a mapping stay, with 0."""
+    """Return (fields of the (text, type) pairs in `reading`, number of pairs not in the answer), else (`reading`, 0)."""
     if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
         return reading, 0
     fields = answer.fields(reading)

@@ -161,7 +161,7 @@ class AnswerText:
             options = [
                 (self._distance(match, labels[index]), labels[index])
                 for index in neighbours
-                if 0 <= index < len(labels) and not labels[index].start < match.end <= labels[index].end
+                if 0 <= index < len(labels) and not labels[index].start < match.end <= labels[index].end  # inside it
             ]
             if options:
                 distance, nearest = min(options)

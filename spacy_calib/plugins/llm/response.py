@@ -156,10 +156,10 @@ class Answer:
         return dict(zip(SCORES, (math.exp(sum(logprobs)), math.exp(min(logprobs)), first, margin), strict=True))
 
     def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
-        """Return the probability that each name, of these names only, begins at a character, by the top tokens there.
+        """Return name -> probability that it begins at character `index`, by the top tokens there; the values sum to 1.
 
-        The probability of a token that begins several names is divided among them: by the tokens after it if the model wrote
-        it, else equally. {} if no top token begins a name. index (int): Index of the character.
+        The probability of a token that begins several names is divided among them: by the tokens after it if it is the token
+        that the model wrote, else equally. RETURNS (dict): {} if no top token begins a name.
         """
         tokens = self._find_tokens(index, index + 1)
         sums = self._sum_by_name({name: name.encode() for name in names}, tokens[0]) if tokens else {}
@@ -167,7 +167,7 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return name -> probability that its rest begins at a token. tails: Name -> its rest. index: Index of the token."""
+        """Return name -> probability that its tail begins at token `index`. tails: Name -> its part after earlier tokens."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
         if tops and not math.isnan(self.logprobs[index]):  # the answer's token may be none of the top ones
@@ -179,7 +179,7 @@ class Answer:
                 for name, tail in tails.items()
                 if start and tail and (tail.startswith(start) or start.startswith(tail))
             }
-            # If the token contains whole rests ("New York" and "New"), only the longest counts.
+            # If the token contains whole tails ("New York" and "New"), only the longest counts.
             longest = max((tail for tail in matches.values() if start.startswith(tail)), key=len, default=b"")
             matches = {name: tail for name, tail in matches.items() if not longest or tail == longest}
             shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))
@@ -241,7 +241,7 @@ class Answer:
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
         is_taken, starts = bytearray(len(text)), set[tuple[int, str]]()
-        occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
+        occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}  # each of several equal fields takes the next
         counts: Counter[str] = Counter()
         spans: dict[int, dict[str, Any]] = {}
         fields = list(fields)
@@ -281,7 +281,7 @@ def _normalize(label: str) -> str:
 def _restore_prefix(
     emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with the prefix, such as white space, that llama.cpp puts before the emitted token only."""
+    """Return the top tokens with the prefix (white space) that llama.cpp gives only the emitted one. number: Its logprob."""
     matches = [  # the emitted token among the top tokens, without its prefix
         top
         for top, logprob in tops
@@ -294,7 +294,6 @@ def _restore_prefix(
 
 
 def _plain(token: bytes, number: float) -> dict[str, Any]:
-    """Return a token and its log-probability (None if it is NaN) as plain data."""
     return {"bytes": list(token), "logprob": None if math.isnan(number) else number}
 
 
@@ -306,6 +305,6 @@ def _check_logprob(number: Any) -> float:
         value = math.nan if isinstance(number, (bool, str, bytes)) else float(number)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
-    if not value <= 1e-3:
+    if not value <= 1e-3:  # rounding may make it more than 0; NaN fails this, too
         raise calib_error("C643", given=brief(repr(number)))
     return min(0.0, max(MIN_LOGPROB, value))

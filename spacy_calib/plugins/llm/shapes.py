@@ -58,7 +58,7 @@ def read_response(response: Any, choice: int = 0) -> Generation:
     outcome = next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
     if get(body, "refusal") or get(get(body, "message", "additional_kwargs"), "refusal"):
         outcome = REFUSED
-    if outcome not in ("", CUT):
+    if outcome not in ("", CUT):  # what it says is no answer
         return Generation([], outcome)
     text, rows = _get_text(body), next((rows for item in objects if (rows := _get_rows(item)) is not None), None)
     if rows is None and text:
@@ -171,7 +171,7 @@ def _get_tops(tops: Any) -> list[Top]:
 def _get_logprob(item: Any) -> Any:
     """Return the log-probability that an item has for its token, or None. RAISES C643: a probability outside of [0, 1]."""
     if isinstance(item, (list, tuple)):
-        return item[0]
+        return item[0]  # a triple of SGLang: (log-probability, number, text)
     number, probability = get(item, *_LOGPROB), get(item, "prob")
     if number is not None or probability is None:
         return number
@@ -181,7 +181,7 @@ def _get_logprob(item: Any) -> Any:
 
 
 def _get_bytes(token: Any) -> bytes:
-    """Return a token as bytes, from a text, bytes, or an object with either. RAISES C641: it is none. C647: a number."""
+    """Return a token (text, bytes, or an object or triple with one) as bytes. RAISES C641: it has none. C647: only a number."""
     if isinstance(token, (list, tuple)) and token[2] is None:
         raise calib_error("C647", given=repr(token))
     value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
@@ -194,11 +194,11 @@ def _get_bytes(token: Any) -> bytes:
 
 
 def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
-    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): By `_get_text`."""
+    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The answer, if known."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
-    start = len(whole) if text == "" else max(0, whole.rfind(answer)) if answer else 0
+    start = len(whole) if text == "" else max(0, whole.rfind(answer)) if answer else 0  # "": only thoughts
     end = start + len(answer) if answer and answer in whole else len(whole)
     if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
         start += len(thoughts[0].encode("utf-8", "surrogateescape"))

@@ -119,7 +119,7 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. If it is refused, remove it."""
+    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. An error removes it again."""
     card, name = match.card, match.component
     for reader in _find_readers(nlp, match):
         nlp.remove_pipe(reader)

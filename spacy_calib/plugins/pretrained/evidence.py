@@ -149,7 +149,7 @@ class EntityEvidence(Part):
         )  # fmt: skip
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
-        """Return the COLUMNS from "letters" on, (n_tokens, ...), which depend only on the words of a Doc."""
+        """Return the COLUMNS from "letters" on, (n_tokens, n_columns), of a Doc, from its words. lists: None gives zeros."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
         rows = self._word_rows
@@ -158,7 +158,7 @@ class EntityEvidence(Part):
                 row = _read_word(word, self.wording.address)
                 rows[word] = row if lists is None else row + lists.describe(word)
         n, n_columns = len(words), len(_WORD_COLUMNS)
-        width = n_columns + (0 if lists is None else len(names.COLUMNS) + 1)
+        width = n_columns + (0 if lists is None else len(names.COLUMNS) + 1)  # `NameLists.describe` adds a flag
         table = np.array([rows[word] for word in words]).reshape(n, width)
         n_lettered, n_upper, n_capital = table[:, 7:n_columns].sum(axis=0)  # the last three of _WORD_COLUMNS
         is_lower = n_capital == 0
@@ -254,7 +254,7 @@ class SpanEvidence:
         """Prepare a function for each name of evidence, which is called when a map asks for it."""
         self.spans, self.raw, self.labels = spans, raw, labels
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
-        # Tokens of each entity but the joiners inside it: in "Zeta-Jones" and "Johnson & Johnson" two.
+        # Tokens of each entity but the joiners inside it: two in "Zeta-Jones", and in "Johnson & Johnson".
         firsts, lengths = firsts_of(spans), spans.ends - spans.starts
         tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
         is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
@@ -298,7 +298,7 @@ class SpanEvidence:
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """Return one evidence, (n,). name: "path"; "proper*PERSON", 0 for other types; "lower: path", 0 for other texts."""
+        """Return evidence `name`, (n,): "path"; "path*ORG", 0 for other types; "lower: path", 0 if a text has capitals."""
         form, _, inner = name.rpartition(": ")
         if form:
             return self._columns[form][self.spans.starts] * self.column(inner)
@@ -321,7 +321,7 @@ class SpanEvidence:
 
     def _value_at(self, name: str, tokens: Ints) -> Floats:
         """Return a column at one token per entity, (n,); 0 for a token in another Doc than the entity. tokens: Indices."""
-        n = len(self._docs) - 1
+        n = len(self._docs) - 1  # number of tokens, and index of the -1 that ends _docs
         tokens = np.where((tokens < 0) | (tokens >= n), n, tokens)
         is_same_doc = self._docs[tokens] == self._docs[self.spans.starts]
         return np.where(is_same_doc, np.append(self._columns[name], 0.0)[tokens], 0.0)

@@ -15,7 +15,7 @@ from ...context.tokens import TokenContext
 
 @dataclass(frozen=True, eq=False)
 class RestoredRawScores:
-    """A step that restores the raw scores of some labels. shrinkage: Step to apply first, or None. columns: Of those labels."""
+    """A step that gives the labels in `columns` their raw scores again. shrinkage (Shrinkage | None): Step to apply first."""
 
     shrinkage: Shrinkage | None
     columns: Sequence[int]
@@ -28,7 +28,7 @@ class RestoredRawScores:
 
 
 class GatedContext(Part):
-    """A token context that leaves some labels alone. inner (TokenContext): The fitted context. raw: Columns of those labels."""
+    """The fitted context `inner`, followed by a step (`shrinkage`) that restores raw scores of the labels in columns `raw`."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

@@ -31,7 +31,7 @@ _MIN_CORRELATION = 0.75
 
 @dataclass(frozen=True)
 class Match:
-    """A card and the component it fits. changed_components: Names of those whose weights are not the ones the card names."""
+    """A card and the component it fits. changed_components: Components with other weights than when the card was fitted."""
 
     card: Card
     component: str
@@ -45,8 +45,7 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others.
-    RETURNS (tuple): (matches; name -> reason, for each component that has labels of a card but gets no card).
+    speech, "" only others. RETURNS (tuple): (matches; name -> reason, for each component with labels of a card that gets none).
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
         component or other labels.
     """
@@ -113,14 +112,14 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
         return Match(card, component, tuple(changed_components))
 
     def is_named(card: Card) -> bool:
-        name = str(nlp.meta["name"])
+        name = str(nlp.meta["name"])  # core_web_sm; the card has "en_core_web_sm 3.8.0"
         return any(full.startswith(str(card.data["pipeline"]).split()[0]) for full in (name, f"{nlp.lang}_{name}"))
 
     return min(map(match, cards), key=lambda match: (len(match.changed_components), not is_named(match.card)))
 
 
 def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
-    """Return the error that the requested card does not fit a component (C835), or that no card does (C834). why: Or ""."""
+    """Return the error that the requested card does not fit a component (C835), or no card does (C834). why: Reason or ""."""
     why = f" ({why})" if why else ""
     if card is not None:
         target = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
@@ -138,7 +137,7 @@ def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> l
 
 
 def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
-    """Return the raw log-odds of a component's predictions, (n_predictions,): each token's top label, or else each entity.
+    """Return raw log-odds, (n_predictions,): of each entity if the component scores these, else of each token's top label.
 
     pipe (Calibrator): Its source is read; it need not be fitted. docs (Sequence[Doc]): With the component's output.
     """
@@ -147,7 +146,7 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     if scores.spans is not None:
         entities = scores.spans.take(scores.spans.on_doc)
         return log_odds(source.raw_span_scores(entities), CLIP)
-    marginals = scores.marginals_above(0.01)
+    marginals = scores.marginals_above(0.01)  # hardly any top label has less
     return log_odds(marginals.scores[find_top(marginals.rows, marginals.scores)], CLIP)
 
 
@@ -162,7 +161,7 @@ def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]
     card_columns = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
     evidence = read_evidence(nlp, docs) if card_columns else {}
 
-    def is_like(a: list[int], b: list[int]) -> bool:
+    def is_like(a: list[int], b: list[int]) -> bool:  # one number for each token; constants have no correlation
         return len(a) == len(b) and np.ptp(b) > 0 and np.corrcoef(a, b)[0, 1] >= _MIN_CORRELATION
 
     return [

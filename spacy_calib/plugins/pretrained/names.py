@@ -102,9 +102,12 @@ class NameLists:
         return [1.0, *values.values(), key in self._beginnings]
 
     def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
-        """Return the COLUMNS of one Doc, (n_tokens, n_columns). words: Its tokens. word_rows: `describe` of each, stacked."""
+        """Return the COLUMNS of one Doc, (n_tokens, n_columns). words: Its tokens. word_rows: `describe` of each, stacked.
+
+        In the columns of phrases, bit k - 1 is set if a listed phrase of k words begins at the token; JOINERS are skipped.
+        """
         columns = word_rows[:, :-1].copy()
-        for start in np.flatnonzero(word_rows[:-1, -1]).tolist():
+        for start in np.flatnonzero(word_rows[:-1, -1]).tolist():  # a longer phrase may begin there
             phrase, n_words = words_of(words[start]), 1
             for word in (words[i] for i in range(start + 1, len(words)) if words[i] not in JOINERS):
                 phrase, n_words = f"{phrase} {words_of(word)}", n_words + 1
@@ -142,7 +145,7 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths = ends - starts
     is_long = lengths > 1
-    ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
+    ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]  # bare; with article; possessive
     in_gazetteer, in_large, in_organizations = (  # bit n - 1 at a token: a listed phrase of n tokens begins there
         np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
         for kind in PHRASES

@@ -18,7 +18,7 @@ class PosSource(SoftmaxSource):
     """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. Configs must name it."""
 
     def claims(self, pipe: Any) -> bool:
-        return False
+        return False  # only a config that names this source uses it
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation("pos")
@@ -27,7 +27,7 @@ class PosSource(SoftmaxSource):
         return self._merge_labels(pipe)[0]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
-        return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)
+        return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)  # sums
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
         """Return (the parts of speech, for each label of the morphologizer the index of its part of speech)."""

@@ -59,7 +59,7 @@ class UniversalCard(Card):
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
         """Check the entities in the example sentences (docs, with predicted entities). RAISES C843: too few or too doubtful."""
-        map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
+        map_labels(pipe, dict(self.pipe_state.info.label_map or {}))  # other types are not scored
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))
         if n < MIN_ENTITIES or not mean >= MIN_LOG_ODDS:
@@ -71,7 +71,7 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
     """Make the card for the first recognizer among some components; None considers all. RAISES C842: none is suitable."""
     names = [components] if isinstance(components, str) else nlp.component_names if components is None else components
     obstacles = {name: _find_obstacle(dict(nlp.components).get(name)) for name in names}
-    recognizers = sorted((name for name in names if not obstacles[name]), key=nlp.disabled.__contains__)
+    recognizers = sorted((name for name in names if not obstacles[name]), key=nlp.disabled.__contains__)  # enabled first
     if not recognizers:
         why = "; ".join(f"'{name}' {obstacle}" for name, obstacle in obstacles.items()) or "the pipeline has no components"
         raise calib_error("C842", why=why)
@@ -88,7 +88,7 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
 
 
 def _find_obstacle(recognizer: Any) -> str:
-    """Return why the card does not suit a component; "" if it does."""
+    """Return why the card "universal" does not suit a component; "" if it does."""
     source = NerSource()
     if not source.supports(recognizer):
         return "is not in the pipeline" if recognizer is None else "is no recognizer of spaCy (ner)"
@@ -115,7 +115,7 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
     no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)
     maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
-    line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())
+    line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())  # of top entries, and of others: no change
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
         component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=table,

@@ -41,7 +41,8 @@ def view_contents(
 
     view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
     (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe.
-    RETURNS (dict): The facts, and "verdict", "accuracy", "table" and other results.
+    RETURNS (dict): The facts; "unit", "called", "noun", "bins", "documents", "counted", "by": words and numbers for the page;
+    and results: "verdict", "accuracy" (of the top labels), "table", "figures", "pictures", "groups", "tags", "worst" etc.
     """
     table, never = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
@@ -66,7 +67,7 @@ def view_contents(
         "table": table,
         "figures": figures(view, table),
         "pictures": {name: picture_rows(name, view, table["errors"]) for name in names},
-        "groups": group_rows(view, table["errors"][1:-1]),
+        "groups": group_rows(view, table["errors"][1:-1]),  # without the rows of all pairs and of the mean
         "tags": tag_rows(corpus, view),
         "worst": worst_tags(corpus, view),
         "decomposition": {
@@ -118,7 +119,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row of `figures`. row: Its values. raw, calibrated: Intervals; without `calibrated` the one in `row`."""
+    """Return a row of `figures`. row: Its values. raw, calibrated: Intervals; without `calibrated` true_low etc. of `row`."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -172,7 +173,7 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
 
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return the wrong labels (or entities) with the highest calibrated scores, at most MAX_OF_KIND of each (label, gold)."""
+    """Return wrong labels (or entities) with the highest scores, by `describe_pair`, at most MAX_OF_KIND per (label, gold)."""
     predicted_pairs = predicted_indices(corpus, view)
     wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]

@@ -57,7 +57,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
 
     facts, views, notes = pipe_facts(table), [], []
     for name, unit in table.units.items():
-        title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"
+        title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"  # plurals
         if len(unit.view):
             views.append(view_contents(table.corpus, unit.view, unit.to_dict(), {"name": title, **facts}))
             views[-1]["conventions"] = page_conventions(None if name == "entities" else table.conventions)

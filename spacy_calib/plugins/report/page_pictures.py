@@ -80,7 +80,7 @@ def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
         if element.tag != "text":
             element.text = None
         element.tail = None
-    width = root.attrib.pop("width").removesuffix("pt")
+    width = root.attrib.pop("width").removesuffix("pt")  # 12 points are 1 rem
     del root.attrib["height"]
     root.attrib |= {"role": "img", "aria-label": alternative, "style": f"width: {float(width) / 12:.4g}rem"}
     return Markup(ET.tostring(root, encoding="unicode"))
@@ -101,5 +101,5 @@ def _for_page(name: str, value: str, prefix: str) -> str:
 
 def _variable(color: re.Match[str]) -> str:
     """Return the CSS variable for a colour in a picture; for greys by their lightness."""
-    lightness = int(color[0][1:3], 16)
+    lightness = int(color[0][1:3], 16)  # the red part, which is as large as green and blue in a grey
     return f"var(--{_COLORS.get(color[0]) or next(name for limit, name in _GREYS if lightness < limit)})"

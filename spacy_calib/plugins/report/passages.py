@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
     from ...pairs.scored_corpus import ScoredCorpus
 
-
 # Maximum number of tokens on either side.
 WINDOW = 18
 # Maximum number of characters that are shown of a document.
@@ -25,7 +24,7 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return tokens start:end of a corpus, with at most WINDOW tokens of the sentence on either side; "…" marks a cut."""
+    """Return tokens start:end with up to WINDOW tokens of the sentence on either side, or a document; "…" marks a cut."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
@@ -38,7 +37,6 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
 
 
 def _join_words(corpus: ScoredCorpus, first: int, last: int) -> str:
-    """Return the text of tokens first:last of a corpus."""
     words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 

@@ -19,6 +19,7 @@ def write_pictures(
 ) -> dict[str, Any]:
     """Write the pictures of the first pipe, and return their numbers.
 
+    paths: Files, or folders for several pictures. kind (str | None): Name of a picture, or "all". tags: For the picture "tags".
     RAISES C005, C030, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
     targets = picture_files(paths, kind, tags)
@@ -32,8 +33,9 @@ def write_pictures(
 def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str]) -> dict[str, Any]:
     """Return the numbers of pictures of the first pipe.
 
-    names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
-    -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
+    names (Iterable[str]): Names of pictures, as in `plot_data.picture_rows`. tags (Sequence[str]): For the picture "tags".
+    RETURNS (dict): "pipe" (name), "unit" (word for a token etc.), "pairs" (number), and "numbers": name of each picture ->
+    panels as in `plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
     RAISES C005: there are fewer pairs than bins. C098: it has no such tag.
     """
     from .plot_data import picture_rows
@@ -52,7 +54,7 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:
-    """Return the table of a pipe's entities if it scores any, else of its tokens or documents; for a parser of its tokens."""
+    """Return the table of a pipe's entities if it scores any, else of its tokens or documents; of a parser always tokens."""
     units = list(table.units.values())
     return units[-1 if table.annotation.kind.of_arcs else 0]
 

@@ -47,7 +47,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """The numbers of a reliability diagram with both curves. title, note (str): Texts above it. pairs (int): Their number."""
+    """Numbers of a reliability diagram with curves `raw` and `calibrated`. title, note: Texts above. pairs: Number of pairs."""
 
     title: str
     note: str
@@ -142,7 +142,6 @@ def reliability_panel(
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
-    """Return the numbers of a diagram of the pairs at some indices."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
@@ -180,7 +179,7 @@ def group_panels(
 
 def group_note(groups: Groups, index: int, labels: Sequence[str], noun: str = "tag") -> str:
     """Return the text above a group's diagram: number, first two names, and frequencies of its tags."""
-    tags = groups.tags_in(index)
+    tags = groups.tags_in(index)  # the most frequent first
     if not len(tags):
         return f"no {noun}s"
     names = " · ".join(labels[tag] for tag in tags[:2])

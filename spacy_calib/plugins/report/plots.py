@@ -42,8 +42,7 @@ def reliability_diagram(
     scores, hits (ArrayLike): Score of each pair, in [0, 1], and whether it is right, both (n,).
     ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. n_bins (int): Number of bins. label (str): For
     the legend. color (str): Of line and markers. look: Further arguments of matplotlib's `errorbar`.
-    RETURNS (matplotlib.axes.Axes): The axes, with the `figure`.
-    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C001, C002: bad values or lengths. C061: matplotlib is not installed.
 
         >>> ax = reliability_diagram([0.2, 0.2, 0.9, 0.9], [False, False, True, True], n_bins=2)
         >>> ax.get_xlabel(), ax.get_ylabel()
@@ -121,13 +120,13 @@ def _errors_height(rows: Sequence[dict[str, Any]]) -> float:
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw reliability diagrams side by side in a new figure. measure (str): Name of the error in the legends."""
+    """Draw reliability diagrams in a new figure, `columns` side by side (None: all). measure (str): Error in the legends."""
     n_columns = min(len(panels), columns or len(panels))
-    n_rows = -(-len(panels) // n_columns)
+    n_rows = -(-len(panels) // n_columns)  # rounded up
     width = 3.3 if len(panels) > 1 else 4.4
     height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
     figure = figure_class()(figsize=(width * n_columns + 0.3, height * n_rows + 0.3), layout="constrained")
-    grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)
+    grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)  # each has a histogram below
     grid = figure.add_gridspec(grid_rows, n_columns, height_ratios=heights)
     first = None
     for index, panel in enumerate(panels):

@@ -25,7 +25,7 @@ NO_SCORE, NO_SCORE_COLOR = "no score", "#ffffff"
 
 
 class Mark(NamedTuple):
-    """A scored part of a Doc: the tokens from `start` to before `end`. raw, calibrated (float | None): None without a score."""
+    """A part of a Doc with a `label`: tokens from `start` to before `end`. raw, calibrated (float | None): Scores, if any."""
 
     start: int
     end: int
@@ -91,9 +91,9 @@ def _as_docs_or_spans(docs: Any) -> list[Doc | Span]:
 def _find_pipe_attr(parts: list[Doc | Span], style: str) -> str:
     """Return the prefix of the pipe to show: "calib", or "calib_ent" if only that pipe has scores (of spans, for "ents")."""
     views = [doc_view(part.doc, DEFAULT_ATTR) for part in parts]
-    has_default = [view for view in views if view is not None and (style == "tokens" or view.ents)]
+    default_views = [view for view in views if view is not None and (style == "tokens" or view.ents)]
     has_entities = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
-    return ENTITY_ATTR if has_entities and not has_default else DEFAULT_ATTR
+    return ENTITY_ATTR if has_entities and not default_views else DEFAULT_ATTR
 
 
 def _get_view(doc: Doc, attr: str) -> DocCalib | None:
@@ -110,7 +110,7 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each token that is not white space, or one for a Doc with a category. RAISES C095: no scores."""
+    """Return a mark for each token that is not white space, or one of a whole Doc with a category. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []

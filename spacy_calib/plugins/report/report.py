@@ -31,8 +31,7 @@ def report(
 
     model (str | Path): Calibrated pipeline, package name or folder. data (str | Path): Gold. output (str | Path | None): File
         for the page; None writes none. Further options: as of `evaluate`.
-    RETURNS (dict): The contents of the page: "title", "model", "data", "made", "skipped" and "views".
-    RAISES CalibError: any bad input.
+    RETURNS (dict): The page's contents: "title", "model", "data", "made", "skipped", "views". RAISES CalibError: bad input.
 
         >>> contents = report("calibrated", "test.spacy", "page.html")
         >>> sorted(contents["views"][0]["verdict"])

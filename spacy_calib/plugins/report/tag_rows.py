@@ -32,16 +32,16 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     slices = view.tag_slices()
     present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
     present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
-    has_names = view.kind != "entities" and view.has_label_columns
+    has_label_counts = view.kind != "entities" and view.has_label_columns
     return [
         {
             "tag": view.labels[tag],
             "column": tag,
             "group": view.group_name(tag),
             "counted": int(view.groups.counts[tag]) if tag < len(view.groups.counts) else None,
-            "gold": int(gold[tag]) if has_names else None,
+            "gold": int(gold[tag]) if has_label_counts else None,
             **_summarize_scores(view, slices.get(tag)),
-            "precision": float(precision[tag]) if has_names and n_predicted[tag] else None,
+            "precision": float(precision[tag]) if has_label_counts and n_predicted[tag] else None,
         }
         for tag in present
     ]

@@ -113,7 +113,7 @@ def status_of(evidence: VerdictFigures) -> str:
 
 
 def is_uneven(mean: dict[str, Any]) -> bool:
-    """Return whether the mean error of the groups is much more than noise. mean (dict): Its row in the table."""
+    """Return whether the mean error of the groups is much more than noise. mean (dict): Their row in the table of errors."""
     error, low = mean["calibrated"], mean["true_low"]
     return error is not None and error > max(SMALL, UNEVEN * mean["floor95"]) and (low is None or low > 0)
 
@@ -169,10 +169,8 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
         opening += ", though not for each label by itself" if status.endswith("uneven") else ""
     else:
         leanings = {
-            "sure": "overconfident",
-            "modest": "underconfident",
-            "off": "overconfident in places and underconfident in others",
-        }
+            "sure": "overconfident", "modest": "underconfident", "off": "overconfident in places and underconfident in others",
+        }  # fmt: skip
         opening = f"this {noun} is {leanings[status]}" + (f": {at_90}" if at_90 else "")
     return opening[0].upper() + opening[1:]
 

@@ -54,7 +54,7 @@ _FIELDS, _TEXT_FAULTS = ("text", "view"), ("C732", "C733", "C734", "C735")
 
 
 class TextView(NamedTuple):
-    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read: (doc) -> its marks."""
+    """A way to show a text with scores of `pipe`. name: Title. unit: Word for a labelled unit. read: (doc) -> its marks."""
 
     name: str
     unit: str
@@ -87,11 +87,11 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
 
 
 class Viewer:
-    """The page as a WSGI application; one text at a time. gpu_id (int): -1 for the CPU. pipes: To show (None: all)."""
+    """The page as a WSGI application; one text at a time. gpu_id: -1 for the CPU. pipes: Calib pipes to show (None: all)."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)
-        self._lock, self._context = threading.Lock(), copy_context()  # it has thinc's current device
+        self._lock, self._context = threading.Lock(), copy_context()  # a context has thinc's current device
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
         status, kind, text = self.respond(environ)
@@ -180,7 +180,7 @@ def read_form(environ: dict[str, Any]) -> dict[str, str]:
     length_text = environ.get("CONTENT_LENGTH") or ""
     if not (length_text.isascii() and length_text.isdigit()):
         raise calib_error("C735")
-    length = int(length_text[:18])
+    length = int(length_text[:18])  # a number with more digits is too large, too
     if length > MAX_BYTES:
         raise calib_error("C732", n=f"{length:,} bytes", most=f"{MAX_CHARACTERS:,}")
     with suppress(OSError, ValueError):

@@ -63,7 +63,11 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The gold labels that may be wrong, highest priority first. About n_wrong of the n_labels audited labels are wrong."""
+    """The result of an audit of gold labels.
+
+    doubts (list[Doubt]): Labels with a likelier rival, highest priority first. n_labels (int): Number of audited gold labels.
+    n_wrong (float | None): Estimated number of wrong ones among all of these, by `estimate_wrong`; None without a score.
+    """
 
     doubts: list[Doubt]
     n_labels: int
@@ -110,7 +114,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
     for i in with_gold.tolist():
         row, tag, score = int(corpus.rows[i]), int(corpus.tags[i]), float(corpus.tag_calibrated[i])
         missing = corpus.hits[i] == WRONG  # gold lacks the label, so that the doubt is whether it should have it
-        gold_and_rival = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
+        gold_and_rival = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)  # -1: none
         doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
     rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
@@ -145,7 +149,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     rivals, with_overlap = _find_overlaps(bounds, span_bounds, np.flatnonzero(has_name).tolist())
     doubts = []
     for span, bound, rival_spans in zip(gold, bounds, rivals, strict=True):
-        if any((span_bounds[i], names[i]) == (bound, span.label) for i in rival_spans):
+        if any((span_bounds[i], names[i]) == (bound, span.label) for i in rival_spans):  # predicted as in the gold
             continue
         if rival_spans:
             best = max(rival_spans, key=lambda i: spans.calibrated[i])

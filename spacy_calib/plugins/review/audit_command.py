@@ -92,7 +92,7 @@ def audit(
 
 
 class AuditRun(NamedTuple):
-    """An audit with its inputs. calib (Calibrator): Fitted for the last fold only. unit (str): Unit of the doubted labels."""
+    """An audit (`findings`) of gold `examples`, scored in `corpus`. calib: Fitted for the last fold. unit: "token" etc."""
 
     calib: Calibrator
     examples: list[Example]
@@ -137,9 +137,6 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     score_out_of_fold(calib, annotated_examples, partial(with_progress, silent=run.silent))
     report_unknown(calib, unknown_in_examples(calib, annotated_examples), run.silent)
     return annotated_examples
-
-
-# What is printed
 
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:

@@ -21,7 +21,6 @@ from .messages import calib_error
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
-
 N_FOLDS = 5
 _BATCH = 128
 
@@ -29,7 +28,7 @@ _BATCH = 128
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
     """Audit scored examples. Return (unit of the doubted labels: "token", "entity" or "document"; the audit)."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if annotation.kind.of_arcs or annotation.kind.any_label:
+    if annotation.kind.of_arcs or annotation.kind.any_label:  # only predicted arcs have a score
         return corpus.row_unit, audit_predicted(corpus)
     if calib.lookup.span_labels():
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
@@ -69,7 +68,7 @@ def find_heads(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) 
     """Return a dict with the words of the gold head ("head") and of the predicted head ("suggested_head") of a doubted arc."""
     doc = int(corpus.docs[doubt.first])
     example, token = examples[doc], doubt.first - int(corpus.doc_starts[doc])
-    gold_token = example.reference[int(example.alignment.x2y[token][0])]
+    gold_token = example.reference[int(example.alignment.x2y[token][0])]  # the first that is aligned
     return {"head": gold_token.head.text, "suggested_head": example.predicted[token].head.text}
 
 

@@ -28,7 +28,7 @@ def machine_memory() -> int:
 
 
 def check_size(examples: Iterable[Example], path: Path, bytes_per_token: int) -> Iterator[Example]:
-    """Yield the examples. RAISES C093: their tokens take more than half of the memory."""
+    """Yield the examples. bytes_per_token: As SCORES etc. RAISES C093: their tokens take more than half of the memory."""
     n_tokens, most = 0, machine_memory() // 2 // bytes_per_token
     for example in examples:
         n_tokens += len(example.reference)

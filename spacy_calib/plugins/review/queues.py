@@ -53,7 +53,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """Where and how a queue is written and printed. suffixes: Suffix of `output` -> format. RAISES C056: a wrong suffix."""
+    """Where (`output`) and how (`format`) a queue is written and printed. suffixes: Suffix -> format. RAISES C056: another."""
 
     output: Path | None
     format: str = "table"
@@ -95,7 +95,7 @@ def deliver_queue(
     labels: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue to its files, then print it or call `show`. labels: All with a score. RAISES C055: cannot write."""
+    """Write the queue to its files, then print it or call `show`. labels: All that the data have. RAISES C055: cannot write."""
     from .queue.formats import WRITERS, label_studio_config, to_names
 
     def text() -> Iterable[str]:
@@ -130,7 +130,7 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
     unit = f"[{shorten(focus, _TEXT_WIDTH * 2 // 3)}]"
     before, after = (_WHITE_SPACE.sub(" ", part) for part in (text[:start], text[start + len(focus) :]))
     room = _TEXT_WIDTH - len(unit)
-    width = max(room // 2, room - len(after))
+    width = max(room // 2, room - len(after))  # of the text before the unit
     before = before if len(before) <= width else f"…{before[len(before) - width + 1 :]}"
     width = room - len(before)
     return f"{before}{unit}{after if len(after) <= width else f'{after[: width - 1]}…'}".strip()
@@ -144,7 +144,7 @@ def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequen
 
     if plain_name(pipe.fit_info.layer) in OPEN:
         return list(labels)
-    if pipe.spans.groups is None or unit == "token":
+    if pipe.spans.groups is None or unit == "token":  # no entities are scored, or asked about
         return pipe.lookup.labels()
     table = shown_names(pipe)
     return [

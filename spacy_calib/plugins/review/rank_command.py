@@ -45,7 +45,6 @@ DEFAULT_ORDER = "calibrated"
 STRATIFIED = "stratified"  # what --to-adapt samples by
 _WIDTH = 70
 
-
 ORDER_HELP = (
     "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
 )
@@ -161,10 +160,10 @@ def rank(
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose the units to review. order (str): Name of the plan's order. RETURNS (tuple): Their tasks; the dict of `rank`.
+    """Choose units to review. order (str): Name of the plan's order. RETURNS (tuple): Their tasks; what `rank` returns.
 
-    With a pretrained card, the expected number of wrong units gets the range of the card's bias (mean score - share of right
-    ones), which holds for all tokens or all entities: it is None for a selection of them, and for sentences and documents.
+    With a pretrained card, the expected number of wrong units has a range, by the card's range of bias (mean score - share of
+    right ones). A bias is of all tokens or all entities: number and range are None for other units, or if some were left out.
     """
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
@@ -198,29 +197,27 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
 def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Describe a random sample of entities: what the scores let expect of its answers, and the sample's data for each task.
 
-    RETURNS (tuple): {"documents": number that it is drawn from, "precision": expected, None without entities, "promises":
-        `calibration.promise.expect_promise` for each of PRECISIONS; or of accepted ones "wanted", the promised precision, and
-        "needed", `answers_to_check`}; for each task a dict that `gold.sampled_answers` reads.
+    RETURNS (tuple): A dict, and for each task a dict that `gold.sampled_answers` reads. The first has "documents": number of
+        documents that are sampled from; "precision": mean score of the candidates, None without any; "promises": for each of
+        PRECISIONS how many answers probably promise it, as a dict of `expect_promise`. A sample of accepted entities has
+        instead "wanted": precision of the cut-offs, and "needed": how many answers probably confirm it (`answers_to_check`).
     """
     spans, labels, cutoffs, groups = queue.corpus.spans, pipe.lookup.span_labels(), pipe.spans.cutoffs, pipe.spans.groups
     documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
     names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
-    n_documents, lowest, expected = len(np.unique(documents[queue.candidates])), [None] * len(names), float(scores.sum())
+    n_documents, accepted_from, expected = len(np.unique(documents[queue.candidates])), [None] * len(names), float(scores.sum())
     sample: dict[str, Any] = {"documents": n_documents, "precision": expected / len(scores) if len(scores) else None}
     if plan.accepted and cutoffs and groups:
         columns = np.array([labels.index(name) for name in names], dtype=np.intp)
-        lowest = cutoffs.get_cutoffs(columns, labels, groups).tolist()
+        accepted_from = cutoffs.get_cutoffs(columns, labels, groups).tolist()
         needed = answers_to_check(sample["precision"] or 0.0, cutoffs.precision)
         sample |= {"wanted": cutoffs.precision, "needed": needed}
     else:
         sample["promises"] = [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]
     drawn = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
-    columns_of = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), lowest)
+    columns_of = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), accepted_from)
     fields = ("label", "score", "document", "cutoff")
     return sample, [drawn | dict(zip(fields, row, strict=True)) for row in zip(*columns_of, strict=True)]
-
-
-# What is printed
 
 
 def show_sample(result: dict[str, Any]) -> None:

@@ -89,8 +89,7 @@ def get_columns(unit: str) -> dict[str, tuple[str, str]]:
 def score_schema(unit: str) -> Any:
     """Return the Arrow schema of the rows of `score_rows`, to write them as Parquet.
 
-    unit (str): token, entity, sentence or document.
-    RAISES C001: there is no such unit. C304: pyarrow is not installed.
+    unit (str): token, entity, sentence or document. RAISES C001: there is no such unit. C304: pyarrow is not installed.
     """
     columns, pa = get_columns(unit), load_pyarrow()
     category = pa.struct([("label", pa.string()), ("score", pa.float64()), ("raw", pa.float64())])
@@ -113,7 +112,7 @@ def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | No
         return []
     labels_and_scores = []
     for token in doc:
-        match = find_row(token, attr)
+        match = find_row(token, attr)  # (block of scores, row of the token in it)
         # A token without a row gets the label of the last annotation.
         annotation = match[0].annotation if match is not None else annotations[-1] if annotations else None
         label = None if annotation is None else annotation.label(token) or None

@@ -78,7 +78,7 @@ class RuleInput:
 
 
 def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleInput:
-    """Read the rules' input from non-empty Docs, one after the other. ignore_entities: As if the Docs had no entities."""
+    """Read from non-empty Docs what decides on valid transitions. ignore_entities: Read as if the Docs had no entities."""
     parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
     columns = np.concatenate([part.reshape(-1, 4) for part in parts])
     if ignore_entities:
@@ -86,8 +86,8 @@ def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleI
     last = np.zeros(len(columns), dtype=bool)
     ends = np.cumsum([len(doc) for doc in docs])
     last[ends[ends > 0] - 1] = True
-    following = np.roll(columns, -1, axis=0)
-    following[last] = 0
+    following = np.roll(columns, -1, axis=0)  # the attributes of the next token
+    following[last] = 0  # after the last token of a Doc there is none
     return RuleInput(
         columns[:, 0].astype(np.intp),
         columns[:, 1],
@@ -128,12 +128,12 @@ def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
 
 
 def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: EntityActions) -> tuple[Bools, Bools]:
-    """Return (whether I- is valid, whether L- is) for n tokens in open entities. rows: Tokens. types: Index of each type."""
+    """Return (whether I- is valid, whether L- is) for n tokens in open entities. rows: Tokens. types: Indices of types."""
     iob, next_iob = rules.iob[rows], rules.next_iob[rows]
     same_type = rules.kind[rows] == actions.hashes[types]
     is_inside = iob == _IN
     may_go_on = ~rules.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
-    may_go_on &= np.where(is_inside, (next_iob == _IN) & same_type, ~rules.next_starts[rows])
+    may_go_on &= np.where(is_inside, (next_iob == _IN) & same_type, ~rules.next_starts[rows])  # is_inside: preset
     # A preset last token ends the entity with L- of the preset type, whichever type is open.
     may_close = np.where(is_inside, np.isin(rules.kind[rows], actions.hashes), True) & (next_iob != _IN)
     return may_go_on, may_close

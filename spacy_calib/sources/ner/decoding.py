@@ -68,8 +68,7 @@ class GreedyDecoding:
     """The entities and probabilities of greedy decoding, for the tokens of a batch of Docs.
 
     openings (Floats): Probability of each transition if no entity is open: B- of each type, U- of each type, O; shape
-    (n_tokens, 2 * n_types + 1).
-    opener (Ints): First token of the entity that contains the token, else the token itself.
+    (n_tokens, 2 * n_types + 1). opener (Ints): First token of the entity that contains each token, else the token itself.
     closing (Floats): Probability that the entity ends (L-, not I-) at each of its tokens but the first; NaN elsewhere.
     """
 
@@ -86,7 +85,7 @@ def score_outside(scorer: StepScorer, rows: Ints) -> NDArray[np.float32]:
     rows (Ints): The tokens, shape (n,). RETURNS (NDArray[float32]): Shape (n, n_classes).
     """
     features = np.full((len(rows), scorer.width), -1, dtype=np.int32)
-    features[:, 0] = rows
+    features[:, 0] = rows  # the token; the other features are tokens of an open entity, -1 for none
     return scorer(features)
 
 
@@ -128,7 +127,7 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
     """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
-    n_tokens, n_openings = len(rules.iob), 2 * len(actions.types) + 1
+    n_tokens, n_openings = len(rules.iob), 2 * len(actions.types) + 1  # B- and U- of each type, and O
     valid = valid_openings(rules, actions)
     probabilities = np.empty((n_tokens, n_openings))
     choice: Ints = np.empty(n_tokens, dtype=np.intp)
@@ -139,7 +138,7 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
         choice[part] = order[np.argmax(scores[:, order], axis=1)]
         probabilities[part] = _softmax(scores)[:, :n_openings]
     stuck = np.asarray(~valid.any(axis=1))
-    choice[stuck] = 2 * len(actions.types)
+    choice[stuck] = 2 * len(actions.types)  # O
     return probabilities, choice, stuck
 
 
@@ -164,10 +163,10 @@ def _softmax(scores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _EntityHypotheses:
-    """The entities that tokens would open if they were outside of other entities: fields as in FoundEntities.
+    """The entities that tokens would open if they were outside of other entities: starts, ends, types, path of FoundEntities.
 
-    tokens, of_entity (Ints): All tokens of these entities but the first ones, and the index of the entity of each. closing
-    (Floats): Probability that the entity ends at each of these tokens.
+    An end is -1 if decoding stops in the entity. tokens, of_entity (Ints): All tokens of the entities but the first ones, and
+    the index of each token's entity. closing (Floats): Probability that the entity ends at each of these tokens.
     """
 
     starts: Ints
@@ -184,11 +183,11 @@ def _extend_entities(
 ) -> _EntityHypotheses:
     """Find the end of every entity that a token would open, one token per round. openings, choice: From `_score_openings`."""
     n_types = len(actions.types)
-    starts = np.flatnonzero(choice < 2 * n_types)
+    starts = np.flatnonzero(choice < 2 * n_types)  # columns of `opening_columns`: B- of each type, then U- of each
     types = choice[starts] % max(1, n_types)
     path = openings[starts, choice[starts]]
     ends = starts + 1
-    open_entities = np.flatnonzero(choice[starts] < n_types)
+    open_entities = np.flatnonzero(choice[starts] < n_types)  # those that begin with B-
     empty = np.zeros(0, dtype=np.intp)
     entity_parts, token_parts, closing_parts = [empty], [empty], [np.zeros(0)]
     while len(open_entities):
@@ -210,7 +209,7 @@ def _extend_entities(
         entity_parts.append(open_entities)
         token_parts.append(rows)
         closing_parts.append(probabilities[:, 1])
-        ends[open_entities] = np.where(is_possible, rows + 1, -1)
+        ends[open_entities] = np.where(is_possible, rows + 1, -1)  # -1: neither I- nor L- is valid
         open_entities = open_entities[continues & is_possible]
     return _EntityHypotheses(
         starts, ends, types, path, np.concatenate(entity_parts), np.concatenate(token_parts), np.concatenate(closing_parts)

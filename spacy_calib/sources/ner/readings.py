@@ -23,7 +23,7 @@ _EntityKey = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """The entities that a Doc has before recognition. columns: ENT_IOB, ENT_TYPE. tokens: Which are in one, or blocked."""
+    """A Doc's entities before recognition. columns: ENT_IOB and ENT_TYPE. tokens: Whether each token is in one, or blocked."""
 
     columns: NDArray[np.uint64]
     tokens: Bools
@@ -34,7 +34,7 @@ class Preset:
         columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64).reshape(-1, 2)
         if ignore_entities:
             columns[:] = 0
-        return cls(columns, (columns[:, 0] == 1) | (columns[:, 0] == 3))
+        return cls(columns, (columns[:, 0] == 1) | (columns[:, 0] == 3))  # I or B
 
 
 def type_labels(types: Sequence[str]) -> tuple[str, ...]:
@@ -83,7 +83,9 @@ class EntityReading(ABC):
 class GreedyReading(EntityReading):
     """The prediction of greedy decoding; the type probabilities of all tokens of an entity are those of its first token.
 
-    openings, opener, closing: As in GreedyDecoding, for the tokens of the Doc.
+    openings (Floats): Probability of each transition if no entity is open (B- of each type, U- of each, O), for each token.
+    opener (Ints): First token of the entity that contains each token, else the token itself. closing (Floats): Probability that
+    the entity ends at each of its tokens but the first; NaN elsewhere.
     """
 
     openings: Floats
@@ -94,8 +96,8 @@ class GreedyReading(EntityReading):
         n_types = len(self.types)
         opening_rows = self.openings[self.opener]
         marginals = np.empty((self.n_tokens, 1 + n_types))
-        marginals[:, 0] = opening_rows[:, 2 * n_types]
-        np.add(opening_rows[:, :n_types], opening_rows[:, n_types : 2 * n_types], out=marginals[:, 1:])
+        marginals[:, 0] = opening_rows[:, 2 * n_types]  # O
+        np.add(opening_rows[:, :n_types], opening_rows[:, n_types : 2 * n_types], out=marginals[:, 1:])  # B- and U-
         return marginals
 
     def biluo_marginals(self) -> Floats:
@@ -117,7 +119,7 @@ class GreedyReading(EntityReading):
 
 
 def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
-    """Split the decoding of a batch of Docs into one reading per Doc."""
+    """Split the decoding of a batch of Docs into one reading per Doc. ignore_entities: Whether it ignored their entities."""
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities
@@ -146,7 +148,10 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """The prediction of a beam search. all_entities: `path` is summed over parses. is_chosen: Which are in the final parse."""
+    """The prediction of a beam search. all_entities: Those of all parses. is_chosen: Whether each is in the final parse.
+
+    The `path` of an entity is the probability of the parses that have it, as a share of all parses of the beam.
+    """
 
     all_entities: FoundEntities
     is_chosen: Bools
@@ -162,7 +167,7 @@ class BeamReading(EntityReading):
     def biluo_marginals(self) -> Floats:
         marginals = np.zeros((self.n_tokens, 1 + 4 * len(self.types)))
         for (start, end, kind), mass in zip(self.all_entities.triples(), self.all_entities.path.tolist(), strict=True):
-            first = 1 + 4 * kind
+            first = 1 + 4 * kind  # column of B-; those of I-, L- and U- follow
             if end - start == 1:
                 marginals[start, first + 3] += mass
             else:
@@ -185,23 +190,23 @@ def read_beams(
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):
-        parses = recognizer.moves.get_beam_parses(beam)
+        parses = recognizer.moves.get_beam_parses(beam)  # (probability, entities) of each, the best first
         masses = _entity_probabilities(parses, column)
         if final_entities is None:
-            best = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
+            final_keys = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
-            best = set(final_entities[i].triples())
-        keys = sorted(best | set(masses))
+            final_keys = set(final_entities[i].triples())
+        keys = sorted(final_keys | set(masses))
         table = np.array(keys, dtype=np.intp).reshape(-1, 3)
         path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
         entities = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
-        is_chosen = np.array([key in best for key in keys], dtype=bool)
+        is_chosen = np.array([key in final_keys for key in keys], dtype=bool)
         readings.append(BeamReading(types, entities.take(is_chosen), preset, entities, is_chosen))
     return readings
 
 
 def _entity_probabilities(parses: list[Any], column: dict[str, int]) -> dict[_EntityKey, float]:
-    """Return (start, end, column of the type) -> probability share of the beam's parses that have this entity."""
+    """Return (start, end, type index) -> share of the parses, by probability, with this entity. column: Type -> index."""
     total = sum(mass for mass, _ in parses)
     masses: defaultdict[_EntityKey, float] = defaultdict(float)
     for mass, entities in parses:

@@ -43,7 +43,7 @@ class CalibEntityRecognizer(EntityRecognizer):
             return ParsedDocs(
                 beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.from_doc(doc) for doc in docs])
             )
-        for label in sorted({label for doc in docs for label in self.moves.get_doc_labels(doc)}):
+        for label in sorted({label for doc in docs for label in self.moves.get_doc_labels(doc)}):  # as spaCy does
             self.add_label(label)
         readings = decode_docs(self, docs)
         states = self.moves.init_batch(docs)
@@ -67,7 +67,7 @@ class CalibEntityRecognizer(EntityRecognizer):
 
 def _replay(state: Any, reading: EntityReading) -> None:
     """Bring a new state of spaCy's parser to its end, with the entities of a reading."""
-    position = 0
+    position = 0  # the token that comes next; a push with a pop steps over it
     for start, end, label in reading.entity_hashes():
         for _ in range(start - position):
             state.push()
@@ -101,7 +101,7 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
 def search_beam(
     recognizer: Any, docs: Sequence[Doc], greedy_readings: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Return readings with the entities of greedy readings and the probabilities of a beam search (spaCy's `beam_parse`)."""
+    """Return the greedy readings, but with probabilities by spaCy's `beam_parse`. width, density: Its settings for the beam."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):
@@ -189,7 +189,7 @@ class NerSource(TransitionSource):
         return marginals
 
     def _spans(self, reading: EntityReading, marginals: Floats) -> Spans:
-        """Return the entities of a Doc, then its candidates, without those with preset tokens. marginals: Of its tokens."""
+        """Return the entities of a Doc, then its candidates, without those with preset tokens. marginals: From `_marginals`."""
         entity_sets = [(reading.entities, True), (reading.candidates, False)]
         starts = np.concatenate([entities.starts for entities, _ in entity_sets])
         ends = np.concatenate([entities.ends for entities, _ in entity_sets])
@@ -206,7 +206,7 @@ class NerSource(TransitionSource):
             is_first, is_last = offsets == 0, offsets == np.repeat(lengths, lengths) - 1
             columns = 1 + 4 * kinds + np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
         spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, chosen_mask)
-        has_scores = np.ones(len(starts), dtype=bool)
+        has_scores = np.ones(len(starts), dtype=bool)  # of each entity: whether all its tokens have a score
         has_scores[np.repeat(np.arange(len(starts)), lengths)[np.isnan(spans.token_scores)]] = False
         return spans if has_scores.all() else spans.take(has_scores)
 

@@ -40,7 +40,7 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class ParserActions:
-    """The transition of each output class of the model. moves (Ints): SHIFT to BREAK. labels: Label of its arc, "" for none."""
+    """The transition of each output class of the model. moves (Ints): SHIFT to BREAK. labels: Label of its arc, or ""."""
 
     moves: Ints
     labels: tuple[str, ...]
@@ -92,9 +92,8 @@ class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
     arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats):
-    Probability of such transitions with any label. no_other_head (Floats): Probability that no other decision gives the token
-    another head. path, minimum (Floats): Product and minimum of the move probabilities of all decisions with the token as S0 or
-    B0.
+    Probability of such transitions with any label. no_other_head (Floats): Probability that no other decision gives it another
+    head. path, minimum (Floats): Product and minimum of the move probabilities of all decisions with the token as S0 or B0.
     """
 
     arc: Floats
@@ -113,14 +112,14 @@ class ArcProbabilities:
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return the final state and the arc probabilities of each of some non-empty Docs. RAISES C024, C271: As `decode`."""
+    """Return the final state and ArcProbabilities of each of non-empty Docs. RAISES C024: NaN. C271: states of another kind."""
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
-    """Parse non-empty Docs; return final states and the probabilities of all tokens. RAISES C024: NaN. C271: other states."""
+    """Parse non-empty Docs; return final states and arc probabilities. RAISES C024: NaN. C271: states of another kind."""
     with step_scorer(parser, docs, STATE_WIDTHS, "C271") as scorer:
         states = parser.moves.init_batch(docs)
         trace = _DecodingTrace.from_docs(docs, actions)
@@ -156,14 +155,14 @@ class ParserStates:
     @classmethod
     def from_docs(cls, docs: Sequence[Doc], actions: ParserActions) -> ParserStates:
         signs = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) for doc in docs]).astype(np.uint64).view(np.int64)
-        signs = np.append(signs, 0)
+        signs = np.append(signs, 0)  # of "no token"
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the scores with -inf for invalid transitions, by ArcEager's rules. tokens (Ints): B0, B1, S0, S1; (4, n)."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
-        starting = self.starts[b0] & ~no_b0
+        starting = self.starts[b0] & ~no_b0  # B0 begins a sentence
         valid = np.empty((N_MOVES, len(b0)), dtype=bool)
         valid[SHIFT] = no_s0 | ~(no_b1 | starting | self.unshiftable[b0])
         valid[REDUCE] = ~no_s0 & (no_b0 | (s1 >= 0) | ~self.never_starts[b0])
@@ -173,14 +172,14 @@ class ParserStates:
         result = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
         result += scores
         if self.actions.has_subtokens:
-            result[(s0 != b0 - 1)[:, None] & self.actions.subtokens] = -np.inf
+            result[(s0 != b0 - 1)[:, None] & self.actions.subtokens] = -np.inf  # only neighbours can be joined
         return result
 
     def apply(self, tokens: Ints, moves: Ints) -> None:
         """Update the arrays after a move of each of n states. tokens (Ints): B0, B1, S0 and S1 of each, shape (4, n)."""
         b0, b1, s0, s1 = tokens
         is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
-        is_put_back &= self.heads[s0] < 0
+        is_put_back &= self.heads[s0] < 0  # REDUCE puts a word without a head back into the buffer
         self.unshiftable[s0[is_put_back]] = True
         self.unshiftable[b0[is_left]] = False
         self.heads[s0[is_left]], self.heads[b0[is_right]] = b0[is_left], s0[is_right]
@@ -189,7 +188,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch, and the ArcProbabilities of their decisions so far. steps, n_cells: Decisions not yet added."""
+    """The states of a batch, and the ArcProbabilities of its decisions but those in `steps`, which have n_cells scores."""
 
     states: ParserStates
     arc: Floats
@@ -220,7 +219,7 @@ class _DecodingTrace:
         """Multiply the recorded decisions into the probabilities of their tokens, and forget the decisions."""
         if not self.steps:
             return
-        tokens, scores, transitions = (
+        tokens, scores, transitions = (  # of all states in all recorded steps
             np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*self.steps, strict=True), (1, 0, 0), strict=True)
         )
         self.steps, self.n_cells = [], 0
@@ -246,5 +245,6 @@ class _DecodingTrace:
     def arc_probabilities(self) -> ArcProbabilities:
         """Return the probabilities of all tokens, after all states became final."""
         self._sum_up()
+        # The last element of each array is for "no token".
         arc, head, minimum = (np.minimum(column[:-1], 1.0) for column in (self.arc, self.head, self.minimum))
         return ArcProbabilities(arc, head, np.exp(self.log_no_other_head[:-1]), np.exp(self.log_path[:-1]), minimum)

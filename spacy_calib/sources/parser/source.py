@@ -107,7 +107,7 @@ class ParserSource(TransitionSource):
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the score of each token that still has the parser's arc. RAISES C024: NaN scores. C271: other states."""
+        """Return the score of each token that still has the parser's arc. RAISES C024: NaN. C271: states of another kind."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe
@@ -115,7 +115,7 @@ class ParserSource(TransitionSource):
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))
         parser_arcs = np.concatenate([reading.arcs for reading in readings])
-        is_unchanged = (arcs[:, 0] == parser_arcs[:, 0]) & (columns >= 0)
+        is_unchanged = (arcs[:, 0] == parser_arcs[:, 0]) & (columns >= 0)  # the same head, and a label of the parser
         if self.event == "arc":
             is_unchanged &= arcs[:, 1] == parser_arcs[:, 1]
         scores = np.where(
@@ -142,7 +142,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
     """Return the sentences in which all arcs, except those of white space, have a score (not NaN)."""
     is_start = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) == 1 for doc in docs])
     bounds = np.cumsum([0, *map(len, docs)])
-    is_start[bounds[:-1][np.diff(bounds) > 0]] = True
+    is_start[bounds[:-1][np.diff(bounds) > 0]] = True  # the first token of each Doc that has tokens
     starts = np.flatnonzero(is_start)
     ends = np.append(starts[1:], len(is_start))
     token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
@@ -154,7 +154,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """Return description -> feature of each token's arc, for a context. heads (Ints): Offset of each token's head."""
+    """Return description -> feature of each token's arc, for a context. heads: Offset of each token's head, in tokens."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")

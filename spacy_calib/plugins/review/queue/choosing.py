@@ -27,9 +27,9 @@ class QueuePlan:
 
     kind (str): One of units.KINDS. order (Order): What makes the priorities. seed (int): Of random choices. min_words (int):
     Minimum of words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are
-    below it (False). repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum of units, of units of
-    one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of
-    texts that are labelled already. is_sample (bool): Sample n of all entities, or all accepted ones.
+    below it (False). repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum number of units, and
+    of units of one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None):
+    Keys of texts that are labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class UnitPool:
         """Build the pool of one corpus. values (Floats): Value of each token, from `doubts`, shape (n_tokens,)."""
         docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
         if plan.is_stratified:
-            scores = units.sums(values) / words.clip(1)
+            scores = units.sums(values) / words.clip(1)  # expected share of wrong labels
         else:
             scores = priorities(corpus, units, plan.order, values, plan.seed)
             scores = 1 - scores if plan.accepted else scores  # the most certain first
@@ -123,7 +123,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
     not_excluded = order[~np.isin(pool.keys[order], np.asarray(excluded, dtype=np.uint64))]
     candidates = not_excluded
     if not (plan.repeats or plan.accepted or plan.is_sample):
-        candidates = not_excluded[np.sort(np.unique(pool.keys[not_excluded], return_index=True)[1])]
+        candidates = not_excluded[np.sort(np.unique(pool.keys[not_excluded], return_index=True)[1])]  # first of equal texts
     left_out = {
         "accepted": int((pool.left_out == ACCEPTED).sum()),
         "below": int((pool.left_out == BELOW).sum()),
@@ -156,9 +156,6 @@ def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     pool = UnitPool.from_corpus(corpus, units, values, plan)
     excluded = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
     return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, excluded), plan.sampling)
-
-
-# A random sample of documents
 
 
 def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:

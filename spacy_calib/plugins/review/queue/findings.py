@@ -55,7 +55,11 @@ def recall_at(order: Ints, weight: NDArray, shares: Sequence[float] = SHARES) ->
 
 @dataclass(frozen=True)
 class OrderQuality:
-    """How soon an order finds the errors: its average precision, and the share of errors "found" at each share of the units."""
+    """How soon an order of units finds the errors among them.
+
+    order (str): Name in REVIEW. average_precision (float | None): In [0, 1]; None without errors. found (list): Share of all
+    errors that are among the first 1 %, 2 %, 5 % etc. (SHARES) of the units; None without errors.
+    """
 
     order: str
     average_precision: float | None
@@ -79,7 +83,7 @@ def compare_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> l
 
 
 def expected_recall(units: ReviewUnits) -> list[float | None]:
-    """Return the share of all errors that the scores expect among the most doubtful units, for each of SHARES of the units."""
+    """Return the share of all errors that the scores expect among the most doubtful units: 1 %, 2 %, 5 % etc. (SHARES)."""
     doubt = 1 - units.calibrated
     return recall_at(review_order(doubt, 1 - units.raw), doubt)
 
@@ -87,9 +91,9 @@ def expected_recall(units: ReviewUnits) -> list[float | None]:
 def summarize_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> dict[str, Any]:
     """Summarize how soon the orders find the errors.
 
-    RETURNS (dict): Numbers of "units", of those with gold ("known"), of "wrong" ones (None without gold) and of
-        "expected_wrong" ones. "expected": expected share of the errors among the first units, for each of "shares". "signals":
-        the quality of each order by gold, or None.
+    RETURNS (dict): Numbers of "units", of those with gold ("known"), of "wrong" ones by gold (or None), and of "expected_wrong"
+        ones by the scores. "shares": SHARES. "expected": share of all errors that the scores expect among the most doubtful
+        1 %, 2 %, 5 % etc. (SHARES) of the units. "signals": each OrderQuality by gold, as a dict, or None without gold.
     """
     n_gold = int((units.right != UNKNOWN).sum())
     return {

@@ -35,7 +35,7 @@ _PARTIAL_UNITS = ("token", "entity")
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as a dict of plain data; its "marks" are the spans, in characters of "text"."""
+    """Return a task as plain data: _COLUMNS but "label", the spans as "marks", "drawn", perhaps "reason" and _AUDIT_COLUMNS."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     reason = {} if task.reason is None else {"reason": task.reason}
@@ -93,7 +93,7 @@ def to_argilla(task: Task) -> dict[str, Any]:
         "value": [{"start": span.start, "end": span.end, "label": span.label} for span in task.spans],
         "score": [round(span.score, _DIGITS) for span in task.spans],
     }
-    if _is_category(task):
+    if _is_category(task):  # one label and its score, in place of lists
         suggestion = {key: values[0] if key == "score" else values[0]["label"] for key, values in suggestion.items() if values}
     metadata = {
         key: value if _is_metadata(value) else json.dumps(value, ensure_ascii=False) for key, value in _meta(task).items()
@@ -196,7 +196,7 @@ def to_names(tasks: Iterable[Task]) -> Iterator[str]:
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
-    label = task.reason["tag"] if task.reason else " ".join(span.label for span in task.spans)
+    label = task.reason["tag"] if task.reason else " ".join(span.label for span in task.spans)  # of the focus
     record = {
         **to_record(task),
         "label": label,

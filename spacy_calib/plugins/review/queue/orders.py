@@ -20,8 +20,8 @@ DOUBTS = ("calibrated", "raw", "margin")
 class Order(NamedTuple):
     """How units are ordered.
 
-    value (str): Value of each token: one of DOUBTS. aggregation (str): How values make the priority of a unit: "whole" (1 -
-    P(all labels right)), "max", or "random".
+    value (str): How each token is valued, one of DOUBTS. aggregation (str): How the values make the priority of a unit: "max",
+    "whole" (1 - P(all labels right)), or "random" (without them).
     """
 
     value: str
@@ -42,7 +42,7 @@ def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: F
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.aggregation == "random":
-        return np.random.default_rng(seed).permutation(n := len(units.firsts)) / max(1, n)
+        return np.random.default_rng(seed).permutation(n := len(units.firsts)) / max(1, n)  # distinct
     return units.maxima(values)
 
 

@@ -94,10 +94,10 @@ def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_n
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     doc, right, is_whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
     first, last = _find_context(corpus, unit_first, unit_last)
-    offset, has_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
+    offset, is_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
     reason = find_reason(corpus, unit_first, unit_last, queue.values) if is_whole or units.kind == "sentence" else None
-    focus, tag_scores = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if has_row else {}
-    if reason is not None and not has_row:
+    focus, tag_scores = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if is_row else {}
+    if reason is not None and not is_row:
         focus, tag_scores = reason["word"], {reason["tag"]: reason["probability"], **reason["alternatives"]}
     gold = int(corpus.gold[unit_first])
     return Task(
@@ -120,7 +120,7 @@ def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_n
         expected_errors=float(errors[number]),
         reason=reason,
         alternatives=tag_scores,
-        gold=corpus.names[gold] if has_row and gold >= 0 else None,
+        gold=corpus.names[gold] if is_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
         sampling=queue.sampling,
         asks_each_span=asks_each_span,

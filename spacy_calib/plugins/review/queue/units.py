@@ -80,7 +80,6 @@ def _rows(corpus: ScoredCorpus) -> ReviewUnits:
 
 
 def _entities(corpus: ScoredCorpus) -> ReviewUnits:
-    """Return the scored spans of a corpus as units."""
     spans = corpus.spans
     offsets = corpus.doc_starts[spans.docs]
     return ReviewUnits(
