@@ -115,7 +115,7 @@ class CatsAnnotation(DocumentAnnotation):
         return sorted({name for doc in docs for name in doc.cats} - set(self.labels)) if self.labels else []
 
     def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Return category -> number of gold Docs that have it. Exclusive categories may be unknown to the component."""
+        """Return category -> number of gold Docs that have it; exclusive ones also if the component does not know them."""
         if self.kind.overlapping:
             return Counter(label for doc in docs for label in _positive(self.values(doc)))
         gold = self.gold

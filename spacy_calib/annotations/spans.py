@@ -225,7 +225,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return token
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
-        """Return for an entity's first token the offset, in characters, of the last token; NO_PARTNER for any other token."""
+        """Return how many characters after an entity's first token its last token starts; NO_PARTNER for other tokens."""
         starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
             partners[entity.start] = starts[entity.end - 1] - starts[entity.start]

@@ -131,7 +131,7 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return 0 (the trial of lowest loss), or 1 if trial 0 is the raw scores and trial 1 is at most a standard error worse."""
+    """Return 0, the trial of lowest loss; 1, the next, if 0 is the raw scores and 1 is worse by its "error" or less."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 

@@ -87,7 +87,7 @@ def threshold(
         raise calib_error("C532", path=data)
     else:
         examples = run.read(nlp)
-        pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
+        pipes = pipes_for_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
         annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
         targets = (shares, recall, per, confidence)
         results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
@@ -247,7 +247,7 @@ def may_have_cutoffs(pipe: Calibrator) -> bool:
     return pipe.spans.groups is not None or annotation.kind.of_documents or annotation.kind.of_links
 
 
-def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
+def pipes_for_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
     """Return the pipes that score entities, documents or links; for a `recall` only those of entities, if there are any.
 
     RAISES C065: there is none. C021, C069, C084: a component is missing or disabled.

@@ -174,7 +174,7 @@ class TextWatch:
             yield example
 
     def units(self) -> TextUnits:
-        """Return the digests recorded so far, with number of words and document of each."""
+        """Return what was recorded of each text so far: digest, number of words, document, and whether it is a whole text."""
         return TextUnits(
             np.array(self._digests, dtype=np.uint64),
             np.array(self._words, dtype=np.intp),

@@ -231,7 +231,7 @@ def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, ha
 def _predicted_label_scores(
     doc: Doc, view: DocCalib | None, attr: str, kind: Kind, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
-    """Return (raw, calibrated) score of each unit's predicted label, NaN for none. labels (Ints): Number of that label."""
+    """Return (raw, calibrated) score of each unit's predicted label, NaN for none. labels (Ints): Its index, -1 for none."""
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated

@@ -75,7 +75,7 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
 
 
 def table_row(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the cells of a row: name, log loss, ECE, mean score minus share of right ones, and its 95 % interval."""
+    """Return the cells of a row: name, "log_loss", "ece" and "gap" (mean score - share of right ones) with its interval."""
     gap = scores["gap"]
     interval = "-" if gap["low"] is None else f"{gap['low']:+.4f} to {gap['high']:+.4f}"
     return name, number(scores["log_loss"]), number(scores["ece"]), f"{gap['value']:+.4f}", interval

@@ -113,7 +113,7 @@ def merge_block(
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
-    """Return (name, settings) of a calib pipe that the pipeline does not have yet, before they are merged with the options.
+    """Return (name, settings) of a new calib pipe, which may replace one of this name, before they are merged with the options.
 
     Its name and prefix is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
     base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.

@@ -141,8 +141,8 @@ class Answer:
     def scores(self, field: Field) -> dict[str, float]:
         """Return four scores of a field, in [0, 1], with the names in SCORES.
 
-        "product" and "least": product and minimum of the probabilities of the tokens of its text and type, and of those
-        between the two unless another value of JSON is there. "first": probability of the first token of its type. "margin":
+        "product" and "least": product and minimum of the probabilities of the tokens of its text and type and, if no other
+        value of JSON is between the two, of the tokens there. "first": probability of the first token of its type. "margin":
         "first" minus the probability of the most likely other token, at least 0. RAISES C642: a token has no log-probability.
         """
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))

@@ -216,7 +216,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
 
 
 def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
-    """Draw one row of `plot_errors`: an arrow from raw to calibrated, the interval, and the noise floor."""
+    """Draw an ErrorRow, as the dict `mark`, at a height: an arrow from raw to calibrated, the interval, the noise floor."""
     raw, new = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
         ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)
