@@ -57,7 +57,7 @@ def _find_contradiction(state: dict[str, Any]) -> str:
     if not state["maps"]:
         return "it has no maps"
     sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag))
-    return "" if set(sizes) == {n} else f"there are {n} classes, but groups of {sizes[-1]} tags"
+    return next((f"there are {n} classes, but groups of {size} tags" for size in sizes if size != n), "")
 
 
 _PARAMETERS = record(
