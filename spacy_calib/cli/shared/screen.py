@@ -37,7 +37,7 @@ class Screen(Printer):
 msg = Screen()
 # Widest line of `print_facts`.
 _WIDTH = 100
-# A note on an option in a message, "(--option ...)", which is left out for commands without that option.
+# A note on an option in a message, in brackets; it is left out for commands without that option.
 _OPTION_NOTE = re.compile(r" \((--[\w-]+)[^()]*\)")
 
 
