@@ -52,11 +52,11 @@ SLOW = (
     "tests/plugins/review/test_audit_command.py", "tests/plugins/review/test_rank_command.py",
     "tests/plugins/review/test_queue_rounds.py", "tests/plugins/review/test_batches.py",
     "tests/plugins/review/test_annotation_queues.py", "tests/plugins/review/queue/test_answers_of_queues.py::test_no_link",
-    "tests/plugins/report/test_page.py", "tests/plugins/pretrained/test_applying.py",
-    "tests/plugins/pretrained/test_universal.py", "tests/plugins/pretrained/test_parts_of_speech.py",
+    "tests/plugins/report/test_page.py", "tests/plugins/pretrained/test_applying.py", "tests/gold/test_contradictions.py::test_merged_gold",
+    "tests/plugins/pretrained/test_universal.py", "tests/plugins/pretrained/test_parts_of_speech.py", "tests/plugins/review/test_promise.py",
     "tests/pipe/test_state.py::test_damage_with", "tests/doc/test_attributes.py::test_random_chains",
     "tests/doc/test_span_attributes.py::test_random_chains", "tests/test_imports.py::test_numerical_rooms_run",
-    "tests/sources/ner/test_recognizer.py::test_same_weights", "tests/sources/test_transformer.py",
+    "tests/sources/ner/test_recognizer.py::test_same_weights", "tests/sources/test_transformer.py", "tests/test_types.py::test_a_type_checker",
     "tests/calibration/test_thresholds.py::test_true_precision", "tests/plugins/pretrained/test_name_terms.py::test_newcomers",
 )  # fmt: skip
 
