@@ -161,7 +161,8 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
     # A span may have an answer of its own.
-    verdicts, pairs = {"reject": False, "ignore": None}, zip(marks, record.get("spans") or (), strict=True)
+    verdicts = {"reject": False, "ignore": None}
+    pairs = zip(marks, record.get("spans") or (), strict=True)
     single = {mark: verdicts[span["answer"]] for mark, span in pairs if span.get("answer") in verdicts}
     return replace(answers, spans={**answers.spans, **single})
 
@@ -193,7 +194,8 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
     """Read a record of doccano. RAISES ValueError: its labels are numbers."""
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
-    text, keys = record["text"], ("entities", "label", "labels", "annotations")
+    text = record["text"]
+    keys = ("entities", "label", "labels", "annotations")
     labels = as_list(next(record[key] for key in keys if key in record))  # categories, or spans with a label
     for label in (part.get("label") if isinstance(part, dict) else part[-1] for part in labels if not isinstance(part, str)):
         if isinstance(label, int):
