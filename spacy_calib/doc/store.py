@@ -15,6 +15,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import MutableMapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -262,12 +263,13 @@ def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Store a block under a new key in the user data of the Doc that it was made for."""
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
     user_data[key] = block.open(key)
+    _LAST_READ.pop(attr, None)
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
     """Remove every block of the prefix `attr` from a Doc's user data, valid or not."""
     for key in [*user_data]:
-        if key.__class__ is tuple and key[:2] == (EXTENSION_KEY, "_" + attr):
+        if _is_block_key(key, attr):
             user_data.pop(key, None)
 
 
@@ -287,13 +289,43 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 # Reading
 
+# Prefix -> (the Doc that was read last, the number of its user data then, its valid blocks).
+_LAST_READ: dict[str, tuple[ref[Doc], int, list[Block]]] = {}
+
+
+def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
+    """Return `blocks_of` a Doc, but search only user data that are new since the last read, if that was of the same Doc.
+
+    Otherwise a loop that reads a score of each token and sets an extension of its own would search all values set before.
+    """
+    user_data = doc.user_data
+    size, last = len(user_data), _LAST_READ.get(attr)
+    if last is not None and last[0]() is doc:
+        doc_ref, size_then, blocks = last
+        is_current = size_then <= size
+        for block in blocks:
+            if user_data.get(block.key) is not block:
+                is_current = False
+        if is_current and size_then < size:
+            is_current = not any(_is_block_key(key, attr) for key in [*islice(reversed(user_data), size - size_then)])
+            _LAST_READ[attr] = doc_ref, size, blocks
+        if is_current:
+            return blocks
+    blocks = blocks_of(user_data, attr)
+    _LAST_READ[attr] = ref(doc, lambda _: _LAST_READ.pop(attr, None)), size, blocks
+    return blocks
+
+
+def _is_block_key(key: Any, attr: str) -> bool:
+    """Return whether a key of user data is that of a block of the prefix `attr`."""
+    return key.__class__ is tuple and key[:2] == (EXTENSION_KEY, "_" + attr)
+
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
     """Return the valid blocks of the prefix `attr`, whether or not the Doc has their text; plain dicts become Blocks."""
-    prefix = EXTENSION_KEY, "_" + attr
     blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
-        if key.__class__ is tuple and key[:2] == prefix:
+        if _is_block_key(key, attr):
             block = data if data.__class__ is Block and data.key is key else _opened(user_data, key, data)
             if block is not None:
                 blocks += [block]
@@ -349,7 +381,7 @@ def _overlapping(blocks: list[Block], begin: int, end: int) -> list[Block]:
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
     """Return the blocks that fit a Doc and overlap no other. begin, end: Characters; blocks elsewhere may be left out."""
-    blocks = blocks_of(doc.user_data, attr)
+    blocks = _blocks_of_doc(doc, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
     needed = blocks if begin is None else _overlapping(blocks, begin, end)

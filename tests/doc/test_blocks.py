@@ -23,7 +23,7 @@ TAGS = ["DET", "NOUN", "VERB", "ADJ", "PUNCT"]
 def pipeline_of_layer(layer: str = "tag") -> Language:
     nlp = spacy.blank("xx")
     source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": TAGS, "key": "tensor", "layer": layer}
-    nlp.add_pipe("calib", config={"source": source})
+    nlp.add_pipe("calib", config={"source": source}).warn.warned_keys.add("CW01{}")  # it is not fitted
     return nlp
 
 
@@ -36,7 +36,6 @@ def annotated_doc(nlp: Language, words: list[str], tags: list[str], scores: np.n
     """A Doc with these tags; without scores they are certain."""
     doc = Doc(nlp.vocab, words=words, tags=tags, pos=["NOUN"] * len(words))
     doc.tensor = np.array([[float(tag == label) for label in TAGS] for tag in tags]) if scores is None else scores
-    nlp.get_pipe("calib").warn.warned_keys.add("CW01{}")  # it is not fitted
     return nlp(doc)
 
 
@@ -280,6 +279,39 @@ def test_what_was_read_before_the_pipe_ran_is_forgotten(nlp):
     nlp.get_pipe("calib")(doc)
     assert doc[0]._.calib_score == 1.0
     assert len(doc._.calib) == 1
+
+
+def remove_block(doc: Doc) -> None:
+    del doc.user_data[block_of(doc)[0]]
+
+
+def add_overlapping_block(doc: Doc) -> None:
+    (prefix, name, start, end), block = block_of(doc)
+    doc.user_data[(prefix, name, start + 1, end + 1)] = dict(block)
+
+
+def damage_block(doc: Doc) -> None:
+    key, block = block_of(doc)
+    doc.user_data[key] = {**block, "raw": block["raw"] / 2}
+
+
+@pytest.mark.parametrize("change", [remove_block, add_overlapping_block, damage_block])
+def test_a_read_notices_what_changed_since_the_last_one(nlp, change):
+    """The blocks of the Doc that was read last are kept, and entries of others are set meanwhile."""
+    doc = annotated_doc(nlp, ["light", "saw"], ["NOUN", "VERB"])
+    for number in range(3):
+        assert [token._.calib_score for token in doc] == [1.0, 1.0]
+        doc.user_data[f"other {number}"] = number
+    change(doc)
+    assert [token._.calib_score for token in doc] == [None, None]
+
+
+def test_scores_that_are_written_again_replace_what_was_read(nlp):
+    doc = annotated_doc(nlp, ["light", "saw"], ["NOUN", "VERB"])
+    assert doc[0]._.calib_score == 1.0
+    doc.tensor = np.array([[0.25, 0.75, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0, 0.0]])
+    nlp.get_pipe("calib")(doc)
+    assert [token._.calib_score for token in doc] == [0.75, 0.5]
 
 
 @pytest.mark.parametrize("part", ["above", "tag", "raw", "calibrated"])
