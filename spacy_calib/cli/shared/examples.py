@@ -100,7 +100,7 @@ def read_examples(
     return list(from_files(by_path)) if more else by_path[0]
 
 
-def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
+def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
     """Yield the examples of one gold file. Predicted Docs get the arrays in `Doc.user_data` that calib pipes of `nlp` read.
 
     RAISES C053, C747: the file cannot be read. C161: it is no CoNLL-U. C692 to C696: it has no answers of people. C105, C748:
@@ -112,7 +112,7 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example
     docs: Iterable[Doc | None] = _stream_docs(nlp, file)
     if file.name.endswith((*ANSWER_READERS,)):
         docs = reconcile([[*_stream_docs(nlp, file)]])[0]
-    return _make_examples(nlp, docs, file, gold_preproc)
+    return _make_examples(nlp, docs, file, gold_preproc=False)
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
@@ -267,7 +267,6 @@ def stream_examples(
     nlp: Language,
     path: Path,
     *,
-    gold_preproc: bool = False,
     must_have_docs: bool = True,
     key: str | None = None,
     fields: Fields = FIELDS,
@@ -287,7 +286,7 @@ def stream_examples(
     for file in files:
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
-        items: Iterator[Any] = read_gold(nlp, file, gold_preproc) if has_gold else read_texts(file, key, fields)
+        items: Iterator[Any] = read_gold(nlp, file) if has_gold else read_texts(file, key, fields)
         for item in items:  # an Example, or (text, origin)
             if numbers is None or n_examples in numbers:
                 yield item if has_gold else _example_without_gold(nlp, file, item[0], {**file_name, **item[1]})

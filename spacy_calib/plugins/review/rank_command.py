@@ -143,7 +143,7 @@ def rank(
         raise calib_error("C531", name=pipe.name)
     bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
-    corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
+    corpus, overlap = run.score(nlp, pipe, "Ranking", watch)
     tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
     if ask and output is not None:
