@@ -277,7 +277,7 @@ def stream_examples(
     must_have_docs (bool): Whether a path without documents is an error. key (str | None): A field of records whose value is
         stored in the text's origin (`origin_of`). fields (Fields): Names of text and id in the records. numbers
         (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of other plain texts. None yields all.
-    RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
+    RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C441: a file cannot be read. C052: no documents.
     """
     n_examples = 0
     files = text_files(path)
@@ -316,7 +316,7 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
 def check_texts(file: Path, fields: Fields = FIELDS) -> None:
     """Read a file without gold to its end, so that errors in it are found before the first text is scored.
 
-    A FIFO is not checked, as it can be read only once. RAISES C074, C304, C440 to C442: as `read_records`.
+    A FIFO is not checked, as it can be read only once. RAISES C074, C304, C441: as `read_records`.
     """
     if not is_gold(file) and file.is_file():
         for _ in read_texts(file, fields=fields):
@@ -327,7 +327,7 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
     """Yield (text, its origin from `origin_of`) for each record of a file without gold; empty and null texts are left out.
 
     key (str | None): A key of the records, or of their "meta", whose value is stored in the origin.
-    fields (Fields): Names of text and id in the records. RAISES C074, C304, C440 to C442: as `read_records`.
+    fields (Fields): Names of text and id in the records. RAISES C074, C304, C441: as `read_records`.
     """
     for number, record in read_records(file, fields, key):
         if record["text"].strip():
