@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..pairs.documents import count_in_words
@@ -17,10 +16,9 @@ from .fitting.fit_output import context_line, print_fit_table, show_context, sho
 from .shared.choose_pipe import choose_pipes
 from .shared.command import command, option
 from .shared.gold import unknown_sentence
-from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyComponent, Silent
-from .shared.outputs import check_files, output_files
+from .shared.options import CalibratedModel, Code, Format, OnlyComponent, Silent
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
-from .shared.writing import deliver
+from .shared.writing import print_result
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -35,11 +33,9 @@ def info(
     model: CalibratedModel,
     *,
     component: OnlyComponent = None,
-    output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     everything: Annotated[bool, option("List all tags of all groups", "--all", "--all-tags")] = False,
     format: Format = "table",
     code: Code = None,
-    force: ForceFile = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
@@ -48,7 +44,6 @@ def info(
     RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: any error in the input.
     """
-    check_files(output_files(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
     pipes = choose_pipes(nlp, component, allow_many=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
@@ -57,7 +52,7 @@ def info(
         for pipe in pipes:
             show_info(pipe, result[pipe.name], everything)
 
-    deliver(result, show_all, output=output, format=format, silent=silent)
+    print_result(result, show_all, format, silent)
     return result
 
 

@@ -28,7 +28,7 @@ RANGES = {
 COUNT = (1, MOST_COUNTED)
 # Placeholder in the help of an option: the short names of all recalibrators.
 METHODS = "{methods}"
-# Key in the `meta` of a click context: options that typer does not read, as parameter -> function that reads its value.
+# Key in the `meta` of a click context: options that typer does not read, as parameter -> value.
 MORE_OPTIONS = "spacy_calib.more_options"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -63,9 +63,12 @@ class CalibCommand(TyperCommand):
     more_options: Sequence[str] = ()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        from ...registry import recalibrators  # they are imported only when their names are shown
+
         for parameter in self.params:
-            if getattr(parameter, "help", None):
-                parameter.help = fill_methods(parameter.help)  # type: ignore[attr-defined]
+            help = getattr(parameter, "help", None) or ""
+            if METHODS in help:
+                parameter.help = help.replace(METHODS, ", ".join(recalibrators()))  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -92,8 +95,7 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
         options = {flag for parameter in ctx.command.params for flag in parameter.opts}
         with user_errors(options | set(getattr(ctx.command, "more_options", ()))):
             check_values(ctx.command.params, values, words)
-            more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-            run(**values, **more)
+            run(**values, **ctx.meta.get(MORE_OPTIONS, {}))
 
     declared = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
     parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
@@ -183,13 +185,6 @@ def check_registered(setting: str, registry: str, name: object) -> None:
     if name not in REGISTRIES[registry]:
         names = ", ".join(sorted(REGISTRIES[registry].get_all()))
         raise calib_error("C195", setting=setting, registry=registry, given=name, names=names)
-
-
-def fill_methods(help: str) -> str:
-    """Replace the placeholder METHODS in the help of an option by the short names of the registered recalibrators."""
-    from ...registry import recalibrators
-
-    return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def registered_method(method: str) -> str:

@@ -84,20 +84,27 @@ def read_examples(
     from ...gold.tool_exports import BY_DOUBT
 
     paths = [path, *more]
-    files = [(number, file) for number, folder in enumerate(paths) for file in data_files(folder)]
-    docs = [_read_docs(nlp, file, silent) for _, file in files]
-    for number, folder in enumerate(paths):
-        path_docs = [doc for (i, _), file_docs in zip(files, docs, strict=True) if i == number for doc in file_docs]
+    files_by_path = [data_files(folder) for folder in paths]
+    docs: list[list[Doc]] = []  # of each file, in the order of all paths
+    for folder, files in zip(paths, files_by_path, strict=True):
+        for file in files:
+            title = f"Reading {shown_path(Path(file.name))}"
+            docs.append(list(with_progress(_stream_docs(nlp, file), title, silent)))
+        path_docs = [doc for file_docs in docs[-len(files) :] for doc in file_docs]
         if not path_docs:
             raise calib_error("C052", path=folder)
         n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)
         if n_doubtful:
             raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
-    by_path: list[list[Example]] = [[] for _ in paths]
-    for (number, file), references in zip(files, reconcile(docs), strict=True):
-        check_agreement(file, references)
-        by_path[number] += _make_examples(nlp, references, file, gold_preproc)
-    return list(from_files(by_path)) if more else by_path[0]
+    # Annotations are merged over the files of all paths; the examples of each path are a source of gold.
+    reconciled, examples_by_path = iter(reconcile(docs)), []
+    for files in files_by_path:
+        examples: list[Example] = []
+        for file, references in zip(files, reconciled, strict=False):
+            check_agreement(file, references)
+            examples += _make_examples(nlp, references, file, gold_preproc)
+        examples_by_path.append(examples)
+    return list(from_files(examples_by_path)) if more else examples_by_path[0]
 
 
 def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
@@ -113,10 +120,6 @@ def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
     if file.name.endswith((*ANSWER_READERS,)):
         docs = reconcile([[*_stream_docs(nlp, file)]])[0]
     return _make_examples(nlp, docs, file, gold_preproc=False)
-
-
-def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
-    return list(with_progress(_stream_docs(nlp, file), f"Reading {shown_path(Path(file.name))}", silent))
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:

@@ -22,7 +22,7 @@ from ...cli.shared.options import (
 from ...cli.shared.outputs import output_files
 from ...cli.shared.run import Run, score_blocks
 from ...cli.shared.screen import msg
-from ...cli.shared.writing import deliver
+from ...cli.shared.writing import print_result, write_json
 from ...errors import CalibError
 from ...pipe.pipeline import check_readable
 from .expect_output import ADAPTED, show_result
@@ -62,7 +62,7 @@ def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [result, *result.get("others", {}).values()]
 
 
-@command(example="./calibrated texts.jsonl --per-doc")
+@command(example="./calibrated texts.jsonl --by month")
 def expect(
     model: CalibratedModel,
     data: Texts,
@@ -71,7 +71,6 @@ def expect(
     columns: Columns = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    per_doc: Annotated[bool, option("Also estimate the accuracy of each document")] = False,
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     format: Format = "table",
@@ -88,9 +87,9 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
         that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
-        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), and
-        "per_doc" (as from `make_document_rows`). If the pipeline has several pipes, these are of the first; "others": name of a
-        pipe -> the same; "skipped": why others have no result.
+        `summary.estimate_quality`; with --by also "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`). If the
+        pipeline has several pipes, these are of the first; "others": name of a pipe -> the same; "skipped": why others have no
+        result.
     RAISES SystemExit: --fail-on names the verdict. CalibError: any error in the input.
     """
     check_confidence(confidence)
@@ -100,7 +99,7 @@ def expect(
     run = Run(model, data, component=component, columns=columns, by=by, **run_options)
     nlp = run.begin(output_files(output))
     pipes = run.pipes(nlp, allow_many=True)
-    result = estimate_pipes(run, nlp, pipes, confidence, per_doc)
+    result = estimate_pipes(run, nlp, pipes, confidence)
 
     def show_all() -> None:
         for pipe_result in list_results(result):
@@ -108,13 +107,15 @@ def expect(
         for sentence in result.get("skipped", ()):
             msg.warn(sentence)
 
-    deliver(result, show_all, output=output, format=format, silent=silent)
+    if output is not None:
+        write_json(output, result)
+    print_result(result, show_all, format, silent)
     if is_failure(fail_on, result):
         raise SystemExit(1)
     return result
 
 
-def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confidence: float, per_doc: bool) -> dict[str, Any]:
+def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confidence: float) -> dict[str, Any]:
     """Estimate with each pipe, and return the result of `expect`. RAISES CalibError: of the first pipe, if all pipes fail."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
@@ -122,7 +123,7 @@ def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confide
     for pipe in pipes:
         try:
             check_readable(nlp, pipe)
-            results.append(estimate_pipe(run, nlp, pipe, confidence, per_doc))
+            results.append(estimate_pipe(run, nlp, pipe, confidence))
         except CalibError as error:
             errors.append(error)
             warnings.append(f"Nothing is expected by pipe {pipe.name}. {error.message}")
@@ -133,8 +134,8 @@ def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confide
     return {**results[0], "others": {other["pipe"]: other for other in results[1:]}, "skipped": warnings}
 
 
-def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, per_doc: bool) -> dict[str, Any]:
-    """Return the result of `expect` for one pipe, from "pipe" on. per_doc (bool): Whether to estimate each document, too."""
+def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) -> dict[str, Any]:
+    """Score the texts with one pipe, and return the result of `expect` for it, from "pipe" on."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...pipe.record.fit_record import read_record
@@ -144,8 +145,6 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
     summary = CorpusSummary(pipe.lookup.labels(), read_record(pipe), pipe.fit_info.span_event, confidence, bool(has_changed))
     examples = names.watch(run.stream(nlp))
     for corpus in score_blocks(nlp, pipe, examples, run.make_settings("Scoring")):
-        if per_doc:
-            summary.add_documents(corpus)
         summary.add(corpus, names.take())
     assert summary.total is not None  # score_blocks yields a block of texts or raises an error
     result: dict[str, Any] = {
@@ -167,8 +166,6 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
     if run.by is not None:
         names.check()
         result["slices"] = {"by": run.by, "rows": summary.estimate_slices()}
-    if per_doc:
-        result["per_doc"] = summary.document_rows
     return result
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_other_weights, show_rows, whole
 from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
-_MAX_DOCUMENTS = 40
 # The "kind" in "learned_from" of a pipe with adaptations; the others are "fitted" and "pretrained".
 ADAPTED = "adapted"
 # Kind of calibration -> message on why a pipe without a record has no interval and no drift check, and what to do.
@@ -38,7 +37,7 @@ _PROMISE = (
 
 
 def show_result(result: dict[str, Any]) -> None:
-    """Print the result of `expect` for one pipe: estimates, slices, documents, and the comparison with the fit data."""
+    """Print the result of `expect` for one pipe: estimates, slices, and the comparison with the fit data."""
     from ...annotations import kind_of
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
@@ -49,8 +48,6 @@ def show_result(result: dict[str, Any]) -> None:
     show_estimates(result, title)
     if "slices" in result:
         show_slices(result["slices"], title, unit)
-    if "per_doc" in result:
-        show_documents(result["per_doc"], title, unit)
     if result["drift"] is not None:
         promise = caveat or _PROMISE
         show_drift(result["drift"], promise, is_good=not caveat, shortage=describe_shortage(result))
@@ -119,22 +116,6 @@ def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
         TableColumn("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
     )
     show_rows(slices["rows"], columns)
-
-
-def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> None:
-    """Print up to 40 documents, lowest expected accuracy first. title: Of the interval column. unit: "token" or "document"."""
-    msg.divider("Documents, the worst to be expected first")
-    worst = sorted(documents, key=lambda document: document["expected"])[:_MAX_DOCUMENTS]
-    columns = (
-        TableColumn("Doc", "doc"),
-        TableColumn(f"{unit.capitalize()}s", "tokens", whole),
-        TableColumn("Expected", "expected", percent),
-        TableColumn(title, "", interval),
-        TableColumn("Begins", "text", align="l"),
-    )
-    show_rows(worst, columns)
-    if len(documents) > len(worst):
-        msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
 def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str) -> None:

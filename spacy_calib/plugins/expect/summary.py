@@ -14,9 +14,6 @@ from ...pipe.record.estimates import EntityModel, EventSums, ShareEstimate, enti
 from ...pipe.record.fit_record import FitRecord, entity_sums
 from ...types import FieldwiseSum
 
-# Number of words of a document that are shown.
-_N_WORDS = 6
-
 
 @dataclass(frozen=True)
 class TextSums(FieldwiseSum):
@@ -81,8 +78,8 @@ class CorpusSummary:
 
     labels (Sequence[str]): Labels of the source. record (FitRecord | None): That of the fit. event (str): Which entities are
     right. confidence (float): Confidence level of the intervals. has_changed (bool): Whether the component was trained after
-    the fit. total (TextSums | None): Sums over all texts so far. n_documents (int): Number of their documents. document_rows
-    (list): The rows that `add_documents` has made. slices (dict): Name of a slice -> (number of documents, sums).
+    the fit. total (TextSums | None): Sums over all texts so far. n_documents (int): Number of their documents. slices (dict):
+    Name of a slice -> (number of documents, sums).
     """
 
     labels: Sequence[str]
@@ -92,7 +89,6 @@ class CorpusSummary:
     has_changed: bool
     total: TextSums | None = None
     n_documents: int = 0
-    document_rows: list[dict[str, Any]] = field(default_factory=list)
     slices: dict[str, tuple[int, TextSums]] = field(default_factory=dict)
 
     def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
@@ -107,11 +103,6 @@ class CorpusSummary:
         sums = TextSums.from_labels(tokens, spans, self.record)
         self.total = sums if self.total is None else self.total + sums
         self.n_documents += corpus.n_documents
-
-    def add_documents(self, corpus: ScoredCorpus) -> None:
-        """Add the `make_document_rows` of a batch, numbered across batches; call it before `add` with the same batch."""
-        rows = make_document_rows(corpus, self.record, self.confidence)
-        self.document_rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
 
     def estimate(self, sums: TextSums) -> dict[str, Any]:
         """Return the result of `estimate_quality`, which is not to be trusted if the component was trained after the fit."""
@@ -158,23 +149,3 @@ def _estimate_entities(
 
 def _as_dict(estimate: ShareEstimate | None) -> dict[str, float] | None:
     return None if estimate is None else estimate._asdict()
-
-
-def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidence: float) -> list[dict[str, Any]]:
-    """Return a row with the expected accuracy for each Doc that has tokens with scores.
-
-    RETURNS (list): Dicts with "doc" (number, from 0), "text" (first words), "tokens", "expected", "low" and "high" (None
-        without a record).
-    """
-    sums = token_sums(corpus.calibrated[corpus.is_counted], corpus.docs[corpus.is_counted], corpus.n_docs)
-    rows = []
-    for doc in np.flatnonzero(sums.units > 0).tolist():
-        doc_sums = EventSums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean = float(np.clip(doc_sums.expected.sum() / doc_sums.units.sum(), 0.0, 1.0))
-        accuracy: dict[str, Any] = {"expected": mean, "low": None, "high": None}
-        if record is not None:
-            accuracy = expected_accuracy(record.tokens, doc_sums, confidence, record.source_variance)._asdict()
-        first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
-        text = " ".join(corpus.text(first, min(last, first + _N_WORDS)).split())
-        rows.append({"doc": doc, "text": text, "tokens": int(doc_sums.units[0]), **accuracy})
-    return rows

@@ -10,7 +10,7 @@ from ...cli.shared.choose_pipe import choose_pipes
 from ...cli.shared.command import command, option
 from ...cli.shared.options import CalibratedModel, Code, GpuId, OnlyComponent, Silent
 from ...cli.shared.screen import msg
-from ...cli.shared.writing import deliver
+from ...cli.shared.writing import print_result
 from ...pipe.pipeline import open_model
 from .messages import calib_error
 
@@ -44,7 +44,7 @@ def view(
     result = {"address": server.address}
     summary = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
-        deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
+        print_result(result, lambda: msg.good(summary), "table", silent)
         with contextlib.suppress(OSError):  # a full disk does not end the server
             sys.stdout.flush()
         server.serve_forever()

@@ -44,16 +44,14 @@ def bare_file(data, path):
 
 
 def test_accuracy_of_documents_like_the_fit_data(calibrated, test_file, tmp_path):
-    outcome, result = run_expect(calibrated, test_file, tmp_path, "--per-doc")
+    outcome, result = run_expect(calibrated, test_file, tmp_path)
     accuracy = result["accuracy"]
     assert accuracy["low"] < accuracy["expected"] < accuracy["high"]
     assert accuracy["low"] <= true_accuracy(calibrated, test_file) <= accuracy["high"]
     assert result["entities"] is None
     assert result["trusted"] is (result["drift"]["verdict"] == "like the fit data")
     assert result["drift"]["verdict"] != "differs from the fit data"
-    assert result["documents"] == len(result["per_doc"]) == 80
-    n = sum(one["tokens"] for one in result["per_doc"])
-    assert n == result["tokens"]
+    assert (result["documents"], result["tokens"]) == (80, sum(map(len, docs_in(test_file))))
     assert f"Accuracy {100 * accuracy['expected']:.2f} % " in outcome.text
 
 
@@ -87,10 +85,9 @@ def test_plain_texts(calibrated, tmp_path):
 
 def test_a_pipe_without_a_record_has_neither_interval_nor_drift_check(calibrated, test_file, tmp_path):
     old = without_record(calibrated, tmp_path)
-    outcome, result = run_expect(old, test_file, tmp_path, "--per-doc")
+    outcome, result = run_expect(old, test_file, tmp_path)
     assert result["accuracy"]["low"] is None
     assert (result["drift"], result["trusted"]) == (None, False)
-    assert result["per_doc"][0]["low"] is None
     assert "run `python -m spacy calib fit` again" in outcome.text
 
 
@@ -205,8 +202,8 @@ def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
         warnings.simplefilter("error")
         assert nlp("Yes")[0]._.calib_score is None
     docs = [*DocBin().from_disk(dev).get_docs(nlp.vocab), Doc(nlp.vocab, words=["Yes"], sent_starts=[True])]
-    _, result = run_expect(tmp_path / "m", save_docs(tmp_path / "more.spacy", docs), tmp_path, "--per-doc")
-    assert (result["documents"], len(result["per_doc"])) == (61, 60)
+    _, result = run_expect(tmp_path / "m", save_docs(tmp_path / "more.spacy", docs), tmp_path)
+    assert (result["documents"], result["tokens"]) == (61, sum(map(len, docs[:-1])))
 
 
 @pytest.mark.parametrize(
