@@ -1,5 +1,3 @@
-import json
-
 import spacy
 
 from spacy_calib.about import __version__
@@ -65,9 +63,8 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
     refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
 
 
-def test_info_on_a_recognizer(calibrated_ner, tmp_path):
-    outcome = ok(calib("info", calibrated_ner, "-o", tmp_path / "info.json"))
-    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
+def test_info_on_a_recognizer(calibrated_ner):
+    outcome, held = ok(calib("info", calibrated_ner)), json_of("info", calibrated_ner)["calib_ent"]
     spans = held["spans"]
     assert (held["component"], held["layer"], spans["event"]) == ("ner", "ner", "exact")
     assert set(spans["labels"]) == {"PER", "LOC", "ORG"}

@@ -137,14 +137,14 @@ def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Ma
     allowed words, () for any. RAISES C056: a value is not allowed.
     """
     for parameter in parameters:
-        value = values.get(parameter.name)
-        word = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]  # its name in messages
-        if words.get(parameter.name) and value is not None:
-            allowed = words[parameter.name]
-            check_option(word, value in allowed, f"one of {', '.join(allowed)}", repr(value))
-        for path in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(path, Path) or (parameter.name == "model" and path):
-                check_path(word, path)
+        value, allowed = values.get(parameter.name), words.get(parameter.name)
+        shown_name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+        if allowed and value is not None:
+            check_option(shown_name, value in allowed, f"one of {', '.join(allowed)}", repr(value))
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            # A model is given as text, since it may be the name of a package.
+            if isinstance(item, Path) or (parameter.name == "model" and item):
+                check_path(shown_name, Path(item))
 
 
 def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None:
@@ -153,14 +153,14 @@ def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None
         raise calib_error("C056", option=option, wanted=expected, given=value)
 
 
-def check_path(option: str, path: Path | str | None) -> None:
+def check_path(option: str, path: Path) -> None:
     """Check that the system accepts a path. RAISES C056: a name in it is too long, or a folder may not be entered."""
     try:
-        Path(path or "").stat()
+        path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         pass
     except OSError as error:
-        check_option(option, False, f"a path that the system accepts ({error.strerror})", Path(path or ""))
+        check_option(option, False, f"a path that the system accepts ({error.strerror})", path)
 
 
 @contextlib.contextmanager

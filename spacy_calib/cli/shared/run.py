@@ -239,20 +239,21 @@ class GoldRun(Run):
     needs_gold = True
 
 
-def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
-    """Return the unit to show: `unit` if not None, else "entity" if the pipe scores entities, else the unit of its labels.
+def unit_of(pipe: Calibrator, unit: str | None) -> str:
+    """Return the unit to list: `unit` if not None, else "entity" if the pipe scores entities, else the unit of its labels.
 
-    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: no such unit.
+    RAISES C065: the pipe scores no entities. C265: it has no scores of this unit.
     """
-    annotation, row_unit = pipe.annotation, pipe.annotation.kind.unit
-    names = {"name": pipe.name, "component": pipe.source.component or "the source"}
+    kind, names = pipe.annotation.kind, {"name": pipe.name, "component": pipe.source.component or "the source"}
     # Links are evaluated as rows of tokens, but people review whole entities.
-    has_entities = pipe.spans.groups is not None or (whole and annotation.kind.of_links)
+    has_entities = pipe.spans.groups is not None or kind.of_links
+    if unit is None:
+        return "entity" if has_entities and not kind.of_arcs else kind.unit
     if unit == "entity" and not has_entities:
         raise calib_error("C065", **names)
-    units = (row_unit, *(("sentence", DOCUMENT) if whole and not annotation.kind.of_documents else ()))
-    if unit not in (None, "entity", *units):
-        raise calib_error("C265", **names, own=row_unit, given=unit)
-    if whole and annotation.kind.of_links and unit == row_unit:  # its rows are first tokens of entities
+    longer_units = () if kind.of_documents else ("sentence", DOCUMENT)
+    if unit not in ("entity", kind.unit, *longer_units):
+        raise calib_error("C265", **names, own=kind.unit, given=unit)
+    if kind.of_links and unit == kind.unit:  # its rows are first tokens of entities
         return "entity"
-    return unit or ("entity" if has_entities and not annotation.kind.of_arcs else row_unit)
+    return unit

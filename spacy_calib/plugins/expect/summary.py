@@ -35,24 +35,25 @@ class TextSums(FieldwiseSum):
     @classmethod
     def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
         """Sum over the scores of predicted labels (`tokens`) and entities (`spans`); without a record only over tokens."""
-        n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
+        n_tokens, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
-            return cls(n, scores)
-        right, model = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total(), record.entities
-        drift = None if record.profile is None else record.profile.sums_of(tokens, None if model is None else spans)
-        if model is None:
-            return cls(n, scores, right, drift=drift)
+            return cls(n_tokens, scores)
+        right = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total()
+        scored_spans = None if record.entities is None else spans
+        drift = None if record.profile is None else record.profile.sums_of(tokens, scored_spans)
+        if record.entities is None:
+            return cls(n_tokens, scores, right, drift=drift)
         sums = entity_sums(tokens, spans)
-        n_predicted = float(sums.predicted.sum())
-        return cls(n, scores, right, model.sums(sums).total(), n_predicted, drift)
+        return cls(n_tokens, scores, right, record.entities.sums(sums).total(), float(sums.predicted.sum()), drift)
 
 
-def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95) -> dict[str, Any]:
+def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float) -> dict[str, Any]:
     """Estimate the quality of texts from their sums, and compare them with the fit data. event (str): Which entities are right.
 
     RETURNS (dict): "accuracy": {"expected", "low", "high", "mean_score" (mean calibrated score), "fit" (accuracy on the fit
-        data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": `summarize_drift`; "trusted":
-        whether the texts are like the fit data. Without a record "low", "high", "fit", "drift" and "entities" are None.
+        data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": {"verdict", "checks"}
+        of a `Drift` as plain data; "trusted": whether the texts are like the fit data. Without a record "low", "high", "fit",
+        "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None:
@@ -64,10 +65,11 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
         drift = profile.compare(sums.drift)
     if record.entities is not None and sums.entities is not None:
         entities = _estimate_entities(record.entities, sums.entities, sums.n_predicted, event, confidence)
+    checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
         "entities": entities,
-        "drift": summarize_drift(drift),
+        "drift": {"verdict": drift.verdict, "checks": checks},
         "trusted": drift.is_trusted,
     }
 
@@ -91,7 +93,7 @@ class CorpusSummary:
     n_documents: int = 0
     slices: dict[str, tuple[int, TextSums]] = field(default_factory=dict)
 
-    def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
+    def add(self, corpus: ScoredCorpus, names: Sequence[str | None]) -> None:
         """Add a batch of texts. names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices."""
         tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
@@ -119,12 +121,6 @@ class CorpusSummary:
             for name, (n, sums) in self.slices.items()
         ]
         return sorted(rows, key=lambda row: row["accuracy"]["expected"])
-
-
-def summarize_drift(drift: Drift) -> dict[str, Any]:
-    """Return "verdict" and "checks" of a `Drift` as plain data for JSON."""
-    checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
-    return {"verdict": drift.verdict, "checks": checks}
 
 
 def _estimate_entities(

@@ -27,8 +27,8 @@ def view(
 ) -> dict[str, Any]:
     """
     Show in the browser the probabilities of a calibrated pipeline for any text that you type. Each label has its calibrated and
-    its raw probability, the more doubtful, the stronger its colour, and the page shows whether the text is unlike the fit data.
-    Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
+    its raw probability, the more doubtful, the stronger its colour, and the page warns if the component was trained after the
+    fit. Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": address of the page.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: any other bad input.

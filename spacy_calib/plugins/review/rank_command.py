@@ -120,7 +120,7 @@ def rank(
     pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
     default = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
     n = top or default
-    kind = unit_of(pipe, unit, whole=True)
+    kind = unit_of(pipe, unit)
     whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
     check_option(
         "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
