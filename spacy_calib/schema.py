@@ -37,23 +37,20 @@ def anything(value: Any, where: str) -> Any:
     return value
 
 
-def text(value: Any, where: str) -> str:
-    """Return the value if it is a string. where (str): Its path, for the error. RAISES InvalidState: it is not."""
-    if not isinstance(value, str):
-        raise InvalidState(where, "a text")
-    return value
+def instance(kind: type, expected: str) -> Form:
+    """Return the form that accepts the values of one type. expected (str): What they are, for the error."""
+
+    def form(value: Any, where: str) -> Any:
+        if not isinstance(value, kind):
+            raise InvalidState(where, expected)
+        return value
+
+    return form
 
 
-def blob(value: Any, where: str) -> bytes:
-    if not isinstance(value, bytes):
-        raise InvalidState(where, "bytes")
-    return value
-
-
-def flag(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidState(where, "true or false")
-    return value
+text = instance(str, "a text")
+blob = instance(bytes, "bytes")
+flag = instance(bool, "true or false")
 
 
 def choice(*values: Any) -> Form:
@@ -88,15 +85,6 @@ def number(low: float = -MAX_NUMBER, high: float = MAX_NUMBER) -> Form:
         return value if type(value) in (int, float) else float(value)
 
     return form
-
-
-def above_zero(value: Any, where: str) -> float:
-    """Return the value if it is a number from 1 / MAX_NUMBER to MAX_NUMBER. RAISES InvalidState: it is not."""
-    try:
-        result: float = number(1 / MAX_NUMBER)(value, where)
-    except InvalidState:
-        raise InvalidState(where, "greater than 0") from None
-    return result
 
 
 def maybe(item_form: Form) -> Form:

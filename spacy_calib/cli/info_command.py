@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..pairs.documents import count_in_words
@@ -17,10 +16,9 @@ from .fitting.fit_output import context_line, print_fit_table, show_context, sho
 from .shared.choose_pipe import choose_pipes
 from .shared.command import command, option
 from .shared.gold import unknown_sentence
-from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyComponent, Silent
-from .shared.outputs import check_files, output_files
+from .shared.options import CalibratedModel, Code, Format, OnlyComponent, Silent
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
-from .shared.writing import deliver
+from .shared.writing import print_result
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -35,11 +33,9 @@ def info(
     model: CalibratedModel,
     *,
     component: OnlyComponent = None,
-    output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
-    everything: Annotated[bool, option("List all tags of all groups", "--all", "--all-tags")] = False,
+    everything: Annotated[bool, option("List all tags of all groups", "--all")] = False,
     format: Format = "table",
     code: Code = None,
-    force: ForceFile = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
@@ -48,7 +44,6 @@ def info(
     RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: any error in the input.
     """
-    check_files(output_files(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
     pipes = choose_pipes(nlp, component, allow_many=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
@@ -57,7 +52,7 @@ def info(
         for pipe in pipes:
             show_info(pipe, result[pipe.name], everything)
 
-    deliver(result, show_all, output=output, format=format, silent=silent)
+    print_result(result, show_all, format, silent)
     return result
 
 
@@ -100,23 +95,40 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
     """Print the non-empty facts and tables of one calib pipe. description: From `describe`. everything: Print all labels."""
+    info = pipe.fit_info
+    msg.divider(pipe.name)
+    if verdict := verdict_on(info):
+        msg.text(f"{verdict}.")
+    if info.unknown is not None:
+        sentence = unknown_sentence(info.unknown, info.component or "the source", info.kind.unit, details=True)
+        msg.text(f"{sentence}.")
+    print_facts({**_token_facts(pipe, description), **_span_facts(pipe, description)})
+    for group in description["groups"]:
+        tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
+        word = info.kind.label_words[len(tags) != 1]
+        msg.text(f"Group {group['group']} ({len(tags):,} {word}): {_first(tags, everything, ' · ')}")
+    show_conventions(info.conventions)
+    if info.selection:
+        show_selection(info.selection)
+    if info.context:
+        show_context(info.context)
+        show_span_context(None if info.spans is None else info.spans.context, info.kind.span_words[1])
+    if info.docs:
+        print_fit_table(info)
+
+
+def _token_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any]:
+    """Return {title: text} of the facts about a pipe, its fit and its scores of tokens. description: From `describe`."""
     from ..annotations import plain_name
     from ..pairs.documents import extent_in_words
 
     info = pipe.fit_info
-    msg.divider(pipe.name)
-    sentences = [verdict_on(info)]
-    if info.unknown is not None:
-        sentences.append(unknown_sentence(info.unknown, info.component or "the source", info.kind.unit, details=True))
-    for sentence in filter(None, sentences):
-        msg.text(f"{sentence}.")
+    whereabouts = "" if description["source_found"] else ", not in the pipeline"
+    weights = {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}
     facts = {
         **pretrained_lines(pipe),
-        "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
-        + ("" if description["source_found"] else ", not in the pipeline"),
-        "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
-            description["weights_changed"]
-        ],
+        "Component": f"{info.component or '-'} ({plain_name(info.layer)}){whereabouts}",
+        "Weights": weights[description["weights_changed"]],
         "Attributes": attributes_of(pipe),
         **_label_lines(pipe),
         "Scaling": _scaling_line(info.scaling),
@@ -134,28 +146,24 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
     for index, adaptation in enumerate(info.adaptations, 1):
         title = f"Adapted to ({index})" if len(info.adaptations) > 1 else "Adapted to"
         facts[title] = adaptation_line(adaptation, info.kind.unit)
-    facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
-    if info.spans:
-        plural = info.kind.span_words[1]
-        facts[f"Context of {plural}"] = context_line(info.spans.context)
-        facts[plural.capitalize()] = f"{info.spans.spans:,} predicted, event: {info.spans.event}"
-        if not info.is_of_card(pipe.spans.cutoffs):
-            facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
-        facts["Promise"] = description["promise"] or ""
-        facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
-    print_facts(facts)
-    for group in description["groups"]:
-        tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        word = info.kind.label_words[len(tags) != 1]
-        msg.text(f"Group {group['group']} ({len(tags):,} {word}): {_first(tags, everything, ' · ')}")
-    show_conventions(info.conventions)
-    if info.selection:
-        show_selection(info.selection)
-    if info.context:
-        show_context(info.context)
-        show_span_context(None if info.spans is None else info.spans.context, info.kind.span_words[1])
-    if info.docs:
-        print_fit_table(info)
+    return facts | {"Cut-offs": _cutoffs_line(description["label_cutoffs"], "precision", ".4f")}
+
+
+def _span_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any]:
+    """Return {title: text} of the facts about the scores of entities or other spans; {} for a pipe without them."""
+    info = pipe.fit_info
+    if not info.spans:
+        return {}
+    plural = info.kind.span_words[1]
+    facts = {
+        f"Context of {plural}": context_line(info.spans.context),
+        plural.capitalize(): f"{info.spans.spans:,} predicted, event: {info.spans.event}",
+        "Promise": description["promise"],
+        "Flagged from": _cutoffs_line(description["recall_cutoffs"], "recall", ".3g"),
+    }
+    if not info.is_of_card(pipe.spans.cutoffs):  # the cut-off of a card has a line of its own
+        facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
+    return facts
 
 
 def _label_lines(pipe: Calibrator) -> dict[str, str]:

@@ -12,7 +12,7 @@ from .shared.command import argument, command
 from .shared.options import CalibratedModel, Code, Force, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg
-from .shared.writing import deliver
+from .shared.writing import print_result
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -53,5 +53,5 @@ def stock(
     changes = [f"'{name}' is spaCy's {factory} again" for name, factory in stock_factory_of.items()]
     summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in calib_pipes)])}: {output}"
     result = {"output": str(output), "stock": stock_factory_of, "removed": calib_pipes}
-    deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
+    print_result(result, lambda: msg.good(summary), "table", silent)
     return stock_nlp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
@@ -15,19 +15,35 @@ from .shared.command import argument, check_confidence, check_option, command, o
 from .shared.options import CalibratedModel, Code, Format, GoldPreproc, GpuId, LabelMap, NProcess, OnlyComponent, Silent
 from .shared.outputs import Output, output_files
 from .shared.run import GoldRun
-from .shared.writing import deliver, write_json
+from .shared.writing import print_result, write_json
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..calibration.missed import EntityTokens
     from ..gold.sampled_answers import SampledAnswers
+    from ..pairs.scored_corpus import ScoredCorpus
     from ..pipe.component import Calibrator
 
 DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool, or a folder"
 PRECISION_HELP = "Required share of the accepted entities that are right, of all or by label: PERSON=.95,ORG=.8"
 CHECK_HELP = "Test the cut-offs of the pipeline on answers to what it accepts (`rank --accepted --order random`)"
 RECALL_HELP = "Required share of the tokens in gold entities that are flagged"
+
+
+class Targets(NamedTuple):
+    """What cut-offs have to reach.
+
+    precision (float | dict | None): Share of the accepted entities that are right, or label -> share. recall (float | None):
+    Share of the tokens in gold entities that are flagged. per (str): One cut-off for "all", or one for each "label" or "group".
+    confidence (float): Confidence that the precision or recall is reached.
+    """
+
+    precision: Any
+    recall: float | None
+    per: str
+    confidence: float
 
 
 @command(example="./calibrated test.spacy --precision 0.9")
@@ -69,10 +85,10 @@ def threshold(
     from .shared.writing import write_pipeline
 
     shares = None if precision is None else read_precision(precision)
-    per = "label" if isinstance(shares, Mapping) else per
     for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)) if check else ():
         check_option(flag, value is None, "left out with --check", value)
-    check_targets(shares, recall, per, confidence, check)
+    targets = Targets(shares, recall, "label" if isinstance(shares, Mapping) else per, confidence)
+    check_targets(targets, check)
     run = GoldRun(
         model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
         n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
@@ -82,15 +98,14 @@ def threshold(
         check_option(
             "--recall", recall is None, "left out with answers about found entities, which lack the missed ones", recall
         )
-        results = [_use_answers(*sampled, data, shares, per, confidence, check)]
+        results = [_use_answers(*sampled, data, targets, check)]
     elif check:
         raise calib_error("C532", path=data)
     else:
         examples = run.read(nlp)
         pipes = pipes_for_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
         annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
-        targets = (shares, recall, per, confidence)
-        results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
+        results = [with_shown_names(pipe, set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
     result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
     if output is not None:
         write_json(output, result)
@@ -102,7 +117,7 @@ def threshold(
         for pipe_result in results:
             show_cutoffs(pipe_result, apply)
 
-    deliver(result, show_all, output=None, format=format, silent=silent)
+    print_result(result, show_all, format, silent)
     return result
 
 
@@ -149,41 +164,77 @@ def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, Sampl
     return None if sample is None else (pipes[sample.calib], sample)
 
 
-def _use_answers(
-    pipe: Calibrator, sample: SampledAnswers, data: Path, shares: Any, per: str, confidence: float, check: bool
-) -> dict[str, Any]:
-    """Find and set the cut-offs of a pipe by answers to a sample, or `check` those that it has; return the result for JSON.
-
-    data: Path of the answers. shares: A precision, or label -> precision. per: "all" (one cut-off), "label" or "group" (each).
-    """
+def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: Targets, check: bool) -> dict[str, Any]:
+    """Find and set the cut-offs of a pipe by answers to a sample, or `check` those that it has; return the result for JSON."""
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
     from ..pipe.label_names import shown_keys, with_shown_names
 
     if check:
-        table = check_cutoffs_by(pipe, sample, data, confidence)
+        table = check_cutoffs_by(pipe, sample, data, targets.confidence)
     else:
-        shares = by_own_labels(pipe, shares)
-        pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, confidence, per, sample)
+        shares = by_own_labels(pipe, targets.precision)
+        pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, targets.confidence, targets.per, sample)
     promise = pipe.spans.cutoffs and pipe.spans.cutoffs.promise(shown_keys(pipe))
     result = {"pipe": pipe.name, "attr": pipe.attr, "seen": None, **table, "answers": dict(sample.counts), "promise": promise}
     return with_shown_names(pipe, result)
 
 
-def _set_cutoffs(
-    pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[Any, float | None, str, float], silent: bool
-) -> dict[str, Any]:
-    """Find and set the cut-offs of one pipe; return the result for JSON. targets: (precision, recall, per, confidence)."""
-    result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
-    if pipe.spans.groups is None:
-        pipe.tokens.label_cutoffs = accepting
-    else:
-        pipe.spans.cutoffs = accepting or pipe.spans.cutoffs
-    pipe.tokens.recall_cutoffs = flagging or pipe.tokens.recall_cutoffs
+def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Targets, silent: bool) -> dict[str, Any]:
+    """Find the cut-offs of a calib pipe on gold, set them, and return the result for JSON.
+
+    examples (list[Example]): Gold with predictions of the pipeline. data (Path): Where it is from. RAISES C308 to C310: no
+    recall cut-off is possible. C800 to C804: gold that cannot show errors.
+    """
+    import numpy as np
+
+    from ..calibration.missed import rows_of
+    from ..gold.reading import texts_of
+    from ..pipe.cutoffs import gold_pairs, parts_for_review, precision_cutoffs
+    from ..pipe.gold_checks import check_outcomes_of, watch_all
+    from ..pipe.scorer import corpus_of
+
+    corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
+    check_outcomes_of(pipe, watch_all(pipe, examples), corpus, silent)
+    has_spans = pipe.spans.groups is not None
+    spans = corpus.spans if has_spans else corpus
+    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}  # with gold
+    seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
+    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
+    accepting = None
+    if targets.precision is not None:
+        shares = by_own_labels(pipe, targets.precision)
+        accepting, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), shares, targets.confidence, targets.per)
+        result |= table
+        if has_spans:
+            pipe.spans.cutoffs = accepting
+        else:
+            pipe.tokens.label_cutoffs = accepting
+    if targets.recall is not None:
+        tokens = find_entity_tokens(pipe, examples, corpus, data)
+        flagging = tokens.find_cutoffs(targets.recall, targets.confidence, targets.per)
+        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
+        pipe.tokens.recall_cutoffs = flagging
+        if accepting is not None:
+            result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     return result
 
 
-def check_targets(precision: Any, recall: float | None, per: str, confidence: float, check: bool = False) -> None:
+def find_entity_tokens(pipe: Calibrator, examples: list[Example], corpus: ScoredCorpus, data: Path) -> EntityTokens:
+    """Return the tokens of a corpus, with their probabilities of being in an entity. RAISES C308 to C310: there are none."""
+    from ..pipe.cutoffs import entity_tokens
+
+    if pipe.spans.groups is None:
+        code = "C310" if corpus.of_documents else "C308"
+        raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
+    tokens = entity_tokens(pipe, examples, corpus)
+    if not tokens.in_gold("all", "all").any():  # tokens of any type
+        raise calib_error("C309", data=data)
+    return tokens
+
+
+def check_targets(targets: Targets, check: bool) -> None:
     """Check options. RAISES C307: no precision or recall. C056: out of range; --recall with --per group or many precisions."""
+    precision, recall, per, confidence = targets
     if precision is None and recall is None and not check:
         raise calib_error("C307")
     shares = precision.values() if isinstance(precision, Mapping) else [precision]
@@ -192,53 +243,6 @@ def check_targets(precision: Any, recall: float | None, per: str, confidence: fl
     check_option("--recall", recall is None or len(shares) == 1, "left out with a precision of each label", recall)
     check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
     check_confidence(confidence)
-
-
-def find_cutoffs(
-    pipe: Calibrator,
-    examples: list[Example],
-    data: Path,
-    precision: Any,
-    recall: float | None,
-    per: str,
-    confidence: float,
-    silent: bool = True,
-) -> tuple[dict[str, Any], Any, Any]:
-    """Find the cut-offs of a calib pipe on gold; return (result for JSON, precision cut-offs or None, recall cut-offs or None).
-
-    precision (float | Mapping | None), recall (float | None): Required shares. per (str): One cut-off for "all", or one for
-    each "label" or "group". RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
-    """
-    import numpy as np
-
-    from ..calibration.missed import rows_of
-    from ..gold.reading import texts_of
-    from ..pipe.cutoffs import entity_tokens, gold_pairs, parts_for_review, precision_cutoffs
-    from ..pipe.gold_checks import check_outcomes_of, watch_all
-    from ..pipe.scorer import corpus_of
-
-    corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
-    check_outcomes_of(pipe, watch_all(pipe, examples), corpus, silent)
-    spans = corpus if pipe.spans.groups is None else corpus.spans
-    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}  # with gold
-    seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
-    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
-    accepting = flagging = None
-    if precision is not None:
-        accepting, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), by_own_labels(pipe, precision), confidence, per)
-        result |= table
-    if recall is not None:
-        if pipe.spans.groups is None:
-            code = "C310" if corpus.of_documents else "C308"
-            raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
-        tokens = entity_tokens(pipe, examples, corpus)
-        if not tokens.in_gold("all", "all").any():  # tokens of any type
-            raise calib_error("C309", data=data)
-        flagging = tokens.find_cutoffs(recall, confidence, per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
-        if accepting is not None:
-            result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
-    return result, accepting, flagging
 
 
 def may_have_cutoffs(pipe: Calibrator) -> bool:

@@ -145,7 +145,6 @@ MESSAGES = {
     "C482": "FITTED ON THE TRAINING DATA: {part} are in the training data too (--train-data), where the model is more confident than on any other text, so nothing was written; give held-out gold, or allow it (--allow-seen).",
     # Texts and score files
     "C441": "{path} has no column '{name}'; it has: {known}. Name the right one (--columns text=NAME,id=NAME), or rename it.",
-    "C442": "The column '{name}' of {path} has the type {given}, but must contain texts; name another one (--columns text=NAME).",
     "C446": "The calib pipes have no scores of the unit '{unit}', only of {known}; set unit to {wanted}.",
     "C447": "Rows of sentences need sentence boundaries, but nothing in the pipeline sets them; add a parser, a senter or a sentencizer.",
     "C448": "The text in line {line} of {path} has {n} characters, but the pipeline takes at most {most} (nlp.max_length); split it.",

@@ -183,19 +183,6 @@ class TextWatch:
         )
 
 
-class GoldSpanCounter:
-    """Counts the gold spans of the examples that pass through `watch`. n_gold (int): Number of spans so far."""
-
-    def __init__(self, annotation: Annotation):
-        self._annotation, self.n_gold = annotation, 0
-
-    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples unchanged, and count the spans of each."""
-        for example in examples:
-            self.n_gold += len(self._annotation.spans_on(example.reference))
-            yield example
-
-
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
     """Return the digests of the gold Docs that have an annotation, and of their sentences."""
     watch = TextWatch(annotation)

@@ -154,11 +154,6 @@ class ScoredCorpus:
         counts = (len(word.split()) if self.of_documents else not word.isspace() for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
 
-    @property
-    def has_gold(self) -> bool:
-        """Whether the gold label of any counted token is known."""
-        return bool((self.right[self.is_counted] != UNKNOWN).any())
-
     def pairs(self) -> JudgedPairs:
         """Return a pair for each of the m scores whose token has gold: the score, and whether its tag is right."""
         keep = self.hits != UNKNOWN

@@ -97,7 +97,7 @@ def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (("evaluate",), "120 documents, 360 pairs"),
     (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
-    (("expect", "--per-doc"), "120 documents Expected"),
+    (("expect",), "120 documents Expected"),
 ])  # fmt: skip
 def test_every_table_says_documents(fitted, folder, arguments, said):
     command, *options = arguments

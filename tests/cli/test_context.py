@@ -1,6 +1,5 @@
 """Scores that look at the rest of the document, from the command line."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from spacy.tokens import DocBin
 
 from spacy_calib.cli.fitting.fit_output import context_line
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from tests.cli.conftest import CONTEXT, NO_CONTEXT, bare_docs, calib, ok
+from tests.cli.conftest import CONTEXT, NO_CONTEXT, bare_docs, calib, json_of, ok
 
 ALWAYS = {"@calib_contexts": "spacy-calib.Context.v1", "when": "always"}
 NO_WORSE = {**ALWAYS, "when": "no_worse"}
@@ -51,8 +50,8 @@ def with_neighbours(model, dev, gold, tmp_path_factory) -> Path:
     return path
 
 
-def test_info_tells_each_feature_in_words(with_neighbours, tmp_path):
-    outcome = calib("info", with_neighbours, "-o", tmp_path / "info.json")
+def test_info_tells_each_feature_in_words(with_neighbours):
+    outcome = calib("info", with_neighbours)
     for part in (
         "log loss of held-out documents from",
         "Features of the context",
@@ -61,7 +60,7 @@ def test_info_tells_each_feature_in_words(with_neighbours, tmp_path):
         "have another top tag by the calibrated scores",
     ):
         assert part in outcome.text
-    held = json.loads((tmp_path / "info.json").read_text())["calib"]["context"]
+    held = json_of("info", with_neighbours)["calib"]["context"]
     assert held["columns"] == ["confidence in the previous token", "confidence in the next token"]
     assert held["forms"] > 0
 
@@ -110,11 +109,11 @@ def test_entities_look_at_their_surroundings(entities_in_context, calibrated_ner
     assert without != pytest.approx(one_by_one, abs=1e-3)
 
 
-def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_path):
-    outcome = calib("info", entities_in_context, "-o", tmp_path / "info.json")
+def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context):
+    outcome = calib("info", entities_in_context)
     for part in ("Context of entities used", "its length", "a label of group 1"):
         assert part in outcome.text
-    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]["spans"]["context"]
+    held = json_of("info", entities_in_context)["calib_ent"]["spans"]["context"]
     assert held["kept"]
     pipe = spacy.load(entities_in_context).get_pipe("calib_ent")
     assert len(pipe.spans.context.model.weights) == len(held["weights"])

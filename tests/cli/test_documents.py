@@ -57,8 +57,5 @@ def test_texts_of_a_conllu_file(calibrated, tmp_path):
     assert "9 tokens" in outcome.text
     assert "by document (2)" in outcome.text
     nlp = spacy.blank("xx")
-    assert (
-        len(read_examples(nlp, tmp_path, gold_preproc=True))
-        == len(list(stream_examples(nlp, tmp_path, gold_preproc=True)))
-        == 3
-    )
+    assert len(read_examples(nlp, tmp_path, gold_preproc=True)) == 3
+    assert len(list(stream_examples(nlp, tmp_path))) == 2

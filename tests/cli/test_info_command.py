@@ -1,5 +1,3 @@
-import json
-
 import spacy
 
 from spacy_calib.about import __version__
@@ -53,9 +51,8 @@ def test_many_tags_are_shown_in_part_and_named_in_full_on_request(model, dev, tm
 def test_info_shows_a_pipe_whose_source_is_gone(calibrated, tmp_path):
     nlp = spacy.load(calibrated, exclude=["tagger"])
     nlp.to_disk(tmp_path / "bare")
-    outcome = ok(calib("info", tmp_path / "bare", "-o", tmp_path / "info.json"))
-    assert "tagger (tag), not in the pipeline" in outcome.text
-    assert json.loads((tmp_path / "info.json").read_text())["calib"]["source_found"] is False
+    assert "tagger (tag), not in the pipeline" in ok(calib("info", tmp_path / "bare")).text
+    assert json_of("info", tmp_path / "bare")["calib"]["source_found"] is False
 
 
 def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
@@ -66,9 +63,8 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
     refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
 
 
-def test_info_on_a_recognizer(calibrated_ner, tmp_path):
-    outcome = ok(calib("info", calibrated_ner, "-o", tmp_path / "info.json"))
-    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
+def test_info_on_a_recognizer(calibrated_ner):
+    outcome, held = ok(calib("info", calibrated_ner)), json_of("info", calibrated_ner)["calib_ent"]
     spans = held["spans"]
     assert (held["component"], held["layer"], spans["event"]) == ("ner", "ner", "exact")
     assert set(spans["labels"]) == {"PER", "LOC", "ORG"}

@@ -44,8 +44,8 @@ def short_zones(monkeypatch):
     return seen
 
 
-def told(command, *arguments, options=None):
-    return json_of(command, *arguments, *(COMMANDS[command] if options is None else options))
+def told(command, *arguments):
+    return json_of(command, *arguments, *COMMANDS[command])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -59,12 +59,11 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
     assert len(added) < 20
 
 
-@pytest.mark.parametrize("options", [(), ("--per-doc",)])
-def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, options, request, monkeypatch):
-    wanted = told("expect", calibrated, texts, options=options)
+def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, request, monkeypatch):
+    wanted = told("expect", calibrated, texts)
     seen = request.getfixturevalue("short_zones")
     monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
-    assert close(told("expect", calibrated, texts, options=options), wanted)
+    assert close(told("expect", calibrated, texts), wanted)
     assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
 
 

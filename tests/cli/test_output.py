@@ -92,7 +92,7 @@ def test_what_is_read_is_not_written_over(commands, command, tmp_path):
     assert own.read_bytes() == inside.read_bytes() == data.read_bytes()
 
 
-@pytest.mark.parametrize("command", [*WRITING, "info"])
+@pytest.mark.parametrize("command", WRITING)
 def test_a_file_is_replaced_with_force_only_and_never_in_a_pipeline(commands, command, tmp_path):
     arguments, given = list(commands[command]), "--output"
     if given in arguments:

@@ -96,9 +96,9 @@ def test_the_applied_cut_off_flags_what_reaches_it(applied, scored, entity_test)
 def test_info_and_evaluate_show_it(applied, entity_test, tmp_path):
     model, _, result = applied
     (row,) = result["misses"]["rows"]
-    outcome = calib("info", model, "--output", tmp_path / "info.json")
+    outcome = calib("info", model)
     assert f"Flagged from all {row['cutoff']:.3g} (recall 0.9, confidence 0.95)" in outcome.text
-    held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
+    held = json_of("info", model)["calib_ent"]
     assert held["recall_cutoffs"]["cutoffs"] == result["misses"]["cutoffs"]
     outcome = calib("evaluate", model, entity_test, "--output", tmp_path / "table.json")
     (judged,) = json.loads((tmp_path / "table.json").read_text())["calib_ent"]["entities"]["flagged"]

@@ -31,7 +31,6 @@ def test_tokens_are_what_the_attributes_say(scored):
     golds = [token.tag_ for example in examples for token in example.reference]
     assert [corpus.names[gold] for gold in corpus.gold] == golds
     assert (corpus.right == RIGHT).tolist() == [token.tag_ == gold for token, gold in zip(tokens, golds, strict=True)]
-    assert corpus.has_gold
     assert corpus.is_counted.all()
 
 
@@ -66,7 +65,6 @@ def test_pairs_are_the_scores_beside_the_gold(scored):
 def test_without_gold_nothing_is_known(fitted):
     bare = [Example(eg.predicted, Doc(fitted.vocab, words=[t.text for t in eg.predicted])) for eg in examples_for(fitted, 5, 1)]
     corpus = scored_corpus(run_upstream(fitted, bare), "calib", get_annotation("tag"))
-    assert not corpus.has_gold
     assert all((column == UNKNOWN).all() for column in (corpus.right, corpus.hits, corpus.gold))
     assert len(corpus.pairs()) == 0
 
@@ -88,7 +86,6 @@ def test_docs_without_scores_and_without_tokens_keep_their_place(fitted):
 def test_no_docs_give_an_empty_corpus():
     corpus = scored_corpus([], "calib", get_annotation("tag"), ["A"])
     assert (len(corpus), corpus.n_docs, len(corpus.spans), corpus.names) == (0, 0, 0, ("A",))
-    assert not corpus.has_gold
 
 
 def test_a_label_set_afterwards_below_the_threshold_has_no_score(scored):

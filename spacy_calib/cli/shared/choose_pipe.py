@@ -30,18 +30,15 @@ class Candidate:
     units: Sequence[str] = ("token",)
     gold: str = "tag"
 
+    @property
+    def owner(self) -> str:
+        """The component in words: a pipe of user code has a source without a component."""
+        return self.component or "the source"
+
     def option(self, pipes: Iterable[Candidate]) -> str:
         """Return the option that chooses this pipe among `pipes`: its component if no other pipe has that, else its prefix."""
         is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
         return f"--component {self.attr if is_ambiguous else self.component}"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The chosen `pipes`. why (str): The reason as a sentence, if gold or unit decided; "" if there was nothing to choose."""
-
-    pipes: Sequence[Candidate]
-    why: str = ""
 
 
 def choose(
@@ -52,49 +49,37 @@ def choose(
     unit: str | None = None,
     flag: str = "--unit",
     allow_many: bool = False,
-) -> Choice:
-    """Choose among fitted pipes by their component or prefix, else by the gold and the unit.
+) -> tuple[list[Candidate], str]:
+    """Choose among fitted pipes by their component or prefix, else by the gold and the unit; return (chosen, reason).
 
     component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes
     that DATA has gold for; None if DATA is no gold. unit (str | None): The requested unit. flag (str): The option that requests
-    it. allow_many (bool): Whether several pipes may be returned. RAISES C079: no pipe has this component or prefix. C077:
-    several are possible. C078: DATA has gold for none.
+    it. allow_many (bool): Whether several pipes may be returned. The reason is a sentence if gold or unit decided, else "".
+    RAISES C079: no pipe has this component or prefix. C077: several are possible. C078: DATA has gold for none.
     """
-    matches = [pipe for pipe in pipes if component in (None, pipe.component)] or [
-        pipe for pipe in pipes if pipe.attr == component
-    ]
-    if not matches:
-        available = ", ".join(f"{pipe.component or 'the source'} ({pipe.attr})" for pipe in pipes)
-        raise calib_error("C079", component=component, available=available)
-    if len(matches) == 1:
-        return Choice(matches)
-    possible, reasons = matches, []
+    named = [pipe for pipe in pipes if component in (None, pipe.component)]
+    named = named or [pipe for pipe in pipes if pipe.attr == component]
+    if not named:
+        raise calib_error("C079", component=component, available=", ".join(f"{pipe.owner} ({pipe.attr})" for pipe in pipes))
+    if len(named) == 1:
+        return named, ""
+    chosen, evidence = named, ""
     if with_gold is not None:
-        matches = [pipe for pipe in matches if pipe.name in with_gold]
-        if not matches:
-            golds = ", ".join(f"{pipe.gold} for {pipe.component or 'the source'}" for pipe in possible)
-            raise calib_error("C078", available=golds)
-        reasons.append("The gold is")
-    if unit is not None and len(matches) > 1:
-        main_unit = [pipe for pipe in matches if pipe.units[0] == unit]
-        matches = main_unit or [pipe for pipe in matches if unit in pipe.units] or matches
-        reasons.append(f"{flag} {unit} is" if flag == "--unit" else f"{flag} is")
-    left_out = [
-        f"'{pipe.name}' ({pipe.gold} of '{pipe.component or 'the source'}')" for pipe in possible if pipe not in matches
-    ]
-    if allow_many and left_out:
-        return Choice(matches, f"Left out, as the data has no gold for it: {' and '.join(left_out)}")
+        chosen, evidence = [pipe for pipe in named if pipe.name in with_gold], "The gold is"
+        if not chosen:
+            raise calib_error("C078", available=", ".join(f"{pipe.gold} for {pipe.owner}" for pipe in named))
+    if unit is not None and len(chosen) > 1:
+        with_main_unit = [pipe for pipe in chosen if pipe.units[0] == unit]
+        chosen = with_main_unit or [pipe for pipe in chosen if unit in pipe.units] or chosen
+        evidence = f"{flag} {unit} is" if flag == "--unit" else f"{flag} is"
     if allow_many:
-        return Choice(matches)
-    if len(matches) == 1:
-        (pipe,) = matches
-        alternatives = " and ".join(
-            f"{other_pipe.option(pipes)} for '{other_pipe.name}'" for other_pipe in pipes if other_pipe is not pipe
-        )
-        owner = pipe.component or "the source"
-        return Choice(matches, f"{reasons[-1]} for '{owner}', so the pipe is '{pipe.name}' ({alternatives})")
-    options = " or ".join(f"{pipe.option(pipes)} ({pipe.gold})" for pipe in matches)
-    raise calib_error("C077", names=" and ".join(f"'{pipe.name}'" for pipe in matches), options=options)
+        left_out = " and ".join(f"'{pipe.name}' ({pipe.gold} of '{pipe.owner}')" for pipe in named if pipe not in chosen)
+        return chosen, f"Left out, as the data has no gold for it: {left_out}" if left_out else ""
+    if len(chosen) > 1:
+        options = " or ".join(f"{pipe.option(pipes)} ({pipe.gold})" for pipe in chosen)
+        raise calib_error("C077", names=" and ".join(f"'{pipe.name}'" for pipe in chosen), options=options)
+    others = " and ".join(f"{pipe.option(pipes)} for '{pipe.name}'" for pipe in pipes if pipe not in chosen)
+    return chosen, f"{evidence} for '{chosen[0].owner}', so the pipe is '{chosen[0].name}' ({others})"
 
 
 def choose_pipes(
@@ -126,12 +111,12 @@ def choose_pipes(
         for name, pipe in pipes.items()
     ]
     with_gold = None if gold is None or len(pipes) == 1 else names_with_gold(pipes.values(), gold)
-    if not needs_gold:
-        with_gold = with_gold or None
-    choice = choose(candidates, component, with_gold=with_gold, unit=unit, flag=flag, allow_many=allow_many)
-    if choice.why and not silent:
-        inform(f"{choice.why}.")
-    return [pipes[candidate.name] for candidate in choice.pipes]
+    if not with_gold and not needs_gold:  # gold that decides nothing counts as no gold
+        with_gold = None
+    chosen, reason = choose(candidates, component, with_gold=with_gold, unit=unit, flag=flag, allow_many=allow_many)
+    if reason and not silent:
+        inform(f"{reason}.")
+    return [pipes[candidate.name] for candidate in chosen]
 
 
 def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) -> list[str]:

@@ -28,7 +28,7 @@ RANGES = {
 COUNT = (1, MOST_COUNTED)
 # Placeholder in the help of an option: the short names of all recalibrators.
 METHODS = "{methods}"
-# Key in the `meta` of a click context: options that typer does not read, as parameter -> function that reads its value.
+# Key in the `meta` of a click context: options that typer does not read, as parameter -> value.
 MORE_OPTIONS = "spacy_calib.more_options"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -63,9 +63,12 @@ class CalibCommand(TyperCommand):
     more_options: Sequence[str] = ()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        from ...registry import recalibrators  # they are imported only when their names are shown
+
         for parameter in self.params:
-            if getattr(parameter, "help", None):
-                parameter.help = fill_methods(parameter.help)  # type: ignore[attr-defined]
+            help = getattr(parameter, "help", None) or ""
+            if METHODS in help:
+                parameter.help = help.replace(METHODS, ", ".join(recalibrators()))  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -92,8 +95,7 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
         options = {flag for parameter in ctx.command.params for flag in parameter.opts}
         with user_errors(options | set(getattr(ctx.command, "more_options", ()))):
             check_values(ctx.command.params, values, words)
-            more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-            run(**values, **more)
+            run(**values, **ctx.meta.get(MORE_OPTIONS, {}))
 
     declared = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
     parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
@@ -135,14 +137,14 @@ def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Ma
     allowed words, () for any. RAISES C056: a value is not allowed.
     """
     for parameter in parameters:
-        value = values.get(parameter.name)
-        word = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]  # its name in messages
-        if words.get(parameter.name) and value is not None:
-            allowed = words[parameter.name]
-            check_option(word, value in allowed, f"one of {', '.join(allowed)}", repr(value))
-        for path in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(path, Path) or (parameter.name == "model" and path):
-                check_path(word, path)
+        value, allowed = values.get(parameter.name), words.get(parameter.name)
+        shown_name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+        if allowed and value is not None:
+            check_option(shown_name, value in allowed, f"one of {', '.join(allowed)}", repr(value))
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            # A model is given as text, since it may be the name of a package.
+            if isinstance(item, Path) or (parameter.name == "model" and item):
+                check_path(shown_name, Path(item))
 
 
 def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None:
@@ -151,14 +153,14 @@ def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None
         raise calib_error("C056", option=option, wanted=expected, given=value)
 
 
-def check_path(option: str, path: Path | str | None) -> None:
+def check_path(option: str, path: Path) -> None:
     """Check that the system accepts a path. RAISES C056: a name in it is too long, or a folder may not be entered."""
     try:
-        Path(path or "").stat()
+        path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         pass
     except OSError as error:
-        check_option(option, False, f"a path that the system accepts ({error.strerror})", Path(path or ""))
+        check_option(option, False, f"a path that the system accepts ({error.strerror})", path)
 
 
 @contextlib.contextmanager
@@ -183,13 +185,6 @@ def check_registered(setting: str, registry: str, name: object) -> None:
     if name not in REGISTRIES[registry]:
         names = ", ".join(sorted(REGISTRIES[registry].get_all()))
         raise calib_error("C195", setting=setting, registry=registry, given=name, names=names)
-
-
-def fill_methods(help: str) -> str:
-    """Replace the placeholder METHODS in the help of an option by the short names of the registered recalibrators."""
-    from ...registry import recalibrators
-
-    return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def registered_method(method: str) -> str:

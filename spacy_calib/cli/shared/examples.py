@@ -84,23 +84,30 @@ def read_examples(
     from ...gold.tool_exports import BY_DOUBT
 
     paths = [path, *more]
-    files = [(number, file) for number, folder in enumerate(paths) for file in data_files(folder)]
-    docs = [_read_docs(nlp, file, silent) for _, file in files]
-    for number, folder in enumerate(paths):
-        path_docs = [doc for (i, _), file_docs in zip(files, docs, strict=True) if i == number for doc in file_docs]
+    files_by_path = [data_files(folder) for folder in paths]
+    docs: list[list[Doc]] = []  # of each file, in the order of all paths
+    for folder, files in zip(paths, files_by_path, strict=True):
+        for file in files:
+            title = f"Reading {shown_path(Path(file.name))}"
+            docs.append(list(with_progress(_stream_docs(nlp, file), title, silent)))
+        path_docs = [doc for file_docs in docs[-len(files) :] for doc in file_docs]
         if not path_docs:
             raise calib_error("C052", path=folder)
         n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)
         if n_doubtful:
             raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
-    by_path: list[list[Example]] = [[] for _ in paths]
-    for (number, file), references in zip(files, reconcile(docs), strict=True):
-        check_agreement(file, references)
-        by_path[number] += _make_examples(nlp, references, file, gold_preproc)
-    return list(from_files(by_path)) if more else by_path[0]
+    # Annotations are merged over the files of all paths; the examples of each path are a source of gold.
+    reconciled, examples_by_path = iter(reconcile(docs)), []
+    for files in files_by_path:
+        examples: list[Example] = []
+        for file, references in zip(files, reconciled, strict=False):
+            check_agreement(file, references)
+            examples += _make_examples(nlp, references, file, gold_preproc)
+        examples_by_path.append(examples)
+    return list(from_files(examples_by_path)) if more else examples_by_path[0]
 
 
-def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
+def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
     """Yield the examples of one gold file. Predicted Docs get the arrays in `Doc.user_data` that calib pipes of `nlp` read.
 
     RAISES C053, C747: the file cannot be read. C161: it is no CoNLL-U. C692 to C696: it has no answers of people. C105, C748:
@@ -112,11 +119,7 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example
     docs: Iterable[Doc | None] = _stream_docs(nlp, file)
     if file.name.endswith((*ANSWER_READERS,)):
         docs = reconcile([[*_stream_docs(nlp, file)]])[0]
-    return _make_examples(nlp, docs, file, gold_preproc)
-
-
-def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
-    return list(with_progress(_stream_docs(nlp, file), f"Reading {shown_path(Path(file.name))}", silent))
+    return _make_examples(nlp, docs, file, gold_preproc=False)
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
@@ -267,7 +270,6 @@ def stream_examples(
     nlp: Language,
     path: Path,
     *,
-    gold_preproc: bool = False,
     must_have_docs: bool = True,
     key: str | None = None,
     fields: Fields = FIELDS,
@@ -278,7 +280,7 @@ def stream_examples(
     must_have_docs (bool): Whether a path without documents is an error. key (str | None): A field of records whose value is
         stored in the text's origin (`origin_of`). fields (Fields): Names of text and id in the records. numbers
         (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of other plain texts. None yields all.
-    RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
+    RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C441: a file cannot be read. C052: no documents.
     """
     n_examples = 0
     files = text_files(path)
@@ -287,7 +289,7 @@ def stream_examples(
     for file in files:
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
-        items: Iterator[Any] = read_gold(nlp, file, gold_preproc) if has_gold else read_texts(file, key, fields)
+        items: Iterator[Any] = read_gold(nlp, file) if has_gold else read_texts(file, key, fields)
         for item in items:  # an Example, or (text, origin)
             if numbers is None or n_examples in numbers:
                 yield item if has_gold else _example_without_gold(nlp, file, item[0], {**file_name, **item[1]})
@@ -317,7 +319,7 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
 def check_texts(file: Path, fields: Fields = FIELDS) -> None:
     """Read a file without gold to its end, so that errors in it are found before the first text is scored.
 
-    A FIFO is not checked, as it can be read only once. RAISES C074, C304, C440 to C442: as `read_records`.
+    A FIFO is not checked, as it can be read only once. RAISES C074, C304, C441: as `read_records`.
     """
     if not is_gold(file) and file.is_file():
         for _ in read_texts(file, fields=fields):
@@ -328,7 +330,7 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
     """Yield (text, its origin from `origin_of`) for each record of a file without gold; empty and null texts are left out.
 
     key (str | None): A key of the records, or of their "meta", whose value is stored in the origin.
-    fields (Fields): Names of text and id in the records. RAISES C074, C304, C440 to C442: as `read_records`.
+    fields (Fields): Names of text and id in the records. RAISES C074, C304, C441: as `read_records`.
     """
     for number, record in read_records(file, fields, key):
         if record["text"].strip():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,8 +92,8 @@ class WithOverrides(CalibCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep dotted settings, `--components.calib.KEY VALUE`, for the argument `overrides`, and let typer parse the rest."""
-        plain_arguments, dotted_settings = split_overrides(args)
-        ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
+        plain_arguments, settings = split_overrides(args)
+        ctx.meta[MORE_OPTIONS] = {"overrides": settings}
         try:
             return super().parse_args(ctx, plain_arguments)
         except Exception as error:  # not `click.ClickException`: typer may have a click of its own
@@ -104,34 +103,26 @@ class WithOverrides(CalibCommand):
             raise
 
 
-def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
-    """Return {"components.calib.KEY": value} from ["--components.calib.KEY", "VALUE"]; unlike in spaCy, no float is rounded."""
+def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Split the words of a command line into (words without dotted settings, {"components.calib.KEY": value}).
+
+    A value is parsed as JSON, else taken as text; a setting without a value is true. Unlike in spaCy, no float is rounded.
+    """
+    plain_arguments: list[str] = []
     settings: dict[str, Any] = {}
-    remaining = list(dotted_settings)
+    remaining = list(args)
     while remaining:
-        setting, equals, value = remaining.pop(0).removeprefix("--").partition("=")
+        argument = remaining.pop(0)
+        if argument == "--":  # only arguments follow
+            return [*plain_arguments, argument, *remaining], settings
+        if not _DOTTED.fullmatch(argument):
+            plain_arguments.append(argument)
+            continue
+        setting, equals, value = argument.removeprefix("--").partition("=")
         if not equals:
             value = remaining.pop(0) if remaining and not remaining[0].startswith("--") else "true"
         try:
             settings[setting] = json.loads(value, parse_constant=str)  # NaN and Infinity are no values of a config
         except ValueError:
             settings[setting] = value
-    return settings
-
-
-def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the words of a command line into (words without dotted settings, dotted settings with their values)."""
-    plain_arguments: list[str] = []
-    dotted_settings: list[str] = []
-    remaining = list(args)
-    while remaining:
-        argument = remaining.pop(0)
-        if argument == "--":
-            return [*plain_arguments, argument, *remaining], dotted_settings
-        if not _DOTTED.fullmatch(argument):
-            plain_arguments.append(argument)
-            continue
-        dotted_settings.append(argument)
-        if "=" not in argument and remaining and not remaining[0].startswith("--"):
-            dotted_settings.append(remaining.pop(0))
-    return plain_arguments, dotted_settings
+    return plain_arguments, settings

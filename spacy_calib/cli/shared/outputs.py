@@ -212,19 +212,17 @@ def foreign_files(folder: Path) -> list[str]:
     import srsly
     from confection import Config
 
-    names = {*srsly.read_json(folder / "meta.json")["pipeline"]}
-    factories = {}
+    factories = dict.fromkeys(srsly.read_json(folder / "meta.json")["pipeline"])
     with contextlib.suppress(ValueError):
         config = Config().from_disk(folder / "config.cfg", interpolate=False)
-        factories = {name: block.get("factory") for name, block in config.get("components", {}).items()}
+        factories |= {name: block.get("factory") for name, block in config.get("components", {}).items()}
     foreign = []
     for path in folder.iterdir():
         # A component NAME writes a folder or file NAME, NAME.json or NAME.jsonl; one of an unknown factory any NAME.* too.
-        is_component = path.name in names | factories.keys()
-        stem = path.name if is_component else path.stem
-        is_known = path.name == "vocab" or factories.get(stem) in _KNOWN_FACTORIES
-        is_file_of_component = stem in names | factories.keys() and (not is_known or path.suffix in (".json", ".jsonl"))
-        if not (is_component or is_file_of_component or is_named(path, (*_WRITTEN, *_KEPT))):
+        component = path.name if path.name in factories else path.stem
+        is_known = path.name == "vocab" or factories.get(component) in _KNOWN_FACTORIES
+        has_name = path.name == component or path.suffix in (".json", ".jsonl") or not is_known
+        if not (component in factories and has_name) and not is_named(path, (*_WRITTEN, *_KEPT)):
             foreign.append(path)
         elif is_known and path.is_dir():  # the files that may be in it are known
             foreign += [file for file in path.rglob("*") if file.name not in _COMPONENT_FILES]

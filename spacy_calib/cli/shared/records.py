@@ -94,7 +94,7 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
 
     A record is a dict with "text" ("" for an empty line or null), and perhaps "id", "meta" and other fields.
     fields (Fields): Names of text and id in the file. also (str | None): Another column of Parquet to read.
-    RAISES C074: the file or a record cannot be read. C304, C440: pyarrow is not installed. C441, C442: no such column of texts.
+    RAISES C074: the file or a record cannot be read. C304: pyarrow is not installed. C441: no such column.
     """
     try:
         if suffix_of(file) == PARQUET:
@@ -120,7 +120,7 @@ def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
             raise calib_error("C441", path=file, name=fields.text, known=", ".join(rows.fieldnames or ()) or "none")
         for number, row in enumerate(rows, 1):
             record = {name: unguard_cell(value) for name, value in row.items() if isinstance(value, str)}
-            yield number, check_record(file, f"row {number}", _standard_keys({fields.text: "", **record}, fields))
+            yield number, _standard_record(file, f"row {number}", {fields.text: "", **record}, fields)
 
 
 def _open_lines(file: Path) -> TextIO:
@@ -142,21 +142,21 @@ def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
         has_keys = isinstance(record, dict) and bool(record)
         keys = f" (it has: {shorten(', '.join(record), 80)}; --columns text=NAME names another)" if has_keys else ""
         raise unreadable(file, f'line {number} is no object with a "{fields.text}"{keys}')
-    if not isinstance(record[fields.text], (str, type(None))):
-        raise unreadable(file, f'the "{fields.text}" of line {number} is no text')
-    return check_record(file, f"line {number}", _standard_keys(record, fields))
+    return _standard_record(file, f"line {number}", record, fields)
 
 
-def _standard_keys(record: Record, fields: Fields) -> Record:
-    """Return a copy of the record that has its text and id under the keys "text" and "id"."""
-    standard = {**record, "text": record[fields.text] or ""}
-    if fields.id != FIELDS.id:
-        standard.pop(FIELDS.id, None)
-    return {**standard, "id": record[fields.id]} if fields.id in record else standard
+def _standard_record(file: Path, where: str, values: Record, fields: Fields) -> Record:
+    """Return the values of a line or row with its text and id under the keys "text" and "id".
 
-
-def check_record(file: Path, where: str, record: Record) -> Record:
-    """Return the record unchanged. where (str): Its place, "line 3". RAISES C074: text, id or meta are no JSON."""
+    where (str): The place in the file, "line 3". RAISES C074: the text is no text, or text, id or meta cannot be JSON.
+    """
+    if not isinstance(values[fields.text], (str, type(None))):
+        raise unreadable(file, f'the "{fields.text}" of {where} is no text')
+    record = {**values, "text": values[fields.text] or ""}
+    if fields.id != FIELDS.id:  # another field has the id, so a field called "id" is none
+        record.pop(FIELDS.id, None)
+    if fields.id in values:
+        record["id"] = values[fields.id]
     for key in ("text", "id", "meta"):
         fault = fault_of(record.get(key))
         if fault is not None:
@@ -177,7 +177,7 @@ def fault_of(data: Any) -> str | None:
 
 
 def _parquet_records(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, Record]]:
-    """Yield (row from 1, record) of a Parquet file. RAISES C074: unreadable. C304: no pyarrow. C441, C442: no text column."""
+    """Yield (row from 1, record) of a Parquet file. RAISES C074: unreadable. C304: no pyarrow. C441: no such column."""
     from ...optional import load_pyarrow
 
     pa = load_pyarrow()
@@ -190,22 +190,13 @@ def _parquet_records(file: Path, fields: Fields, also: str | None) -> Iterator[t
             names = [name for name in dict.fromkeys((fields.text, fields.id, "meta", also)) if name in schema.names]
             for column in (name for name in names if schema.names.count(name) > 1):
                 raise unreadable(file, f"several of its columns are called '{column}'")
-            _check_is_text(pa, file, fields.text, schema.field(fields.text).type)
             rows = (row for batch in table.iter_batches(_ROWS, columns=names) for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
-                record = {name: plain_value(value) for name, value in row.items() if value is not None or name == fields.text}
-                yield number, check_record(file, f"row {number}", _standard_keys(record, fields))
+                text = row.pop(fields.text)
+                record = {name: plain_value(value) for name, value in row.items() if value is not None}
+                yield number, _standard_record(file, f"row {number}", {fields.text: text, **record}, fields)
     except pa.ArrowException as error:
         raise unreadable(file, reason(error).rstrip(".")) from None
-
-
-def _check_is_text(pa: Any, file: Path, name: str, kind: Any) -> None:
-    """Check that the column `name`, whose Arrow type is `kind`, contains texts. RAISES C442: it does not."""
-    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
-    is_view = getattr(pa.types, "is_string_view", lambda kind: False)  # older versions of pyarrow have no such type
-    checks = (pa.types.is_string, pa.types.is_large_string, pa.types.is_null, is_view)
-    if not any(is_of_type(value_type) for is_of_type in checks):
-        raise calib_error("C442", path=file, name=name, given=kind)
 
 
 def plain_value(value: Any) -> Any:

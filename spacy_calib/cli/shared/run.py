@@ -85,14 +85,14 @@ def score_blocks(
 
     annotation = pipe.annotation
     names = pipes_to_run(nlp, pipe, sentences and not annotation.kind.of_documents)
-    silence_check = SilenceCheck(pipe)
-    collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
+    collector, silence_check = Collector(pipe.attr, annotation, pipe.lookup.labels()), SilenceCheck(pipe)
+    any_scored = False
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
         if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):
             corpus = collector.take()
-            any_scored, n_blocks = any_scored or bool(corpus.is_counted.any()), n_blocks + 1
+            any_scored = any_scored or bool(corpus.is_counted.any())
             yield corpus
-    if collector.n_docs or not n_blocks:  # the last block, or the only one
+    if collector.n_docs:  # the last block, or the only one
         corpus = collector.take()
         any_scored = any_scored or bool(corpus.is_counted.any())
         if any_scored:
@@ -205,58 +205,31 @@ class Run:
             report_dropped(pipe.annotation, annotated_examples, self.silent)
         return annotated_examples
 
-    def stream(self, nlp: Language, pipes: Sequence[Calibrator] = ()) -> Iterator[Example]:
-        """Yield the examples of DATA. The origin of a text without gold has its value under the key of --by.
-
-        pipes (Sequence[Calibrator]): Calib pipes to whose labels the gold labels are renamed; () renames none.
-        """
-        if self.needs_gold:  # .json and .jsonl are answers of people here, not texts
-            return iter(self.match(pipes, self.read(nlp)))
-        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, key=self.by, fields=self.fields)
-        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(self.data) else examples
+    def stream(self, nlp: Language) -> Iterator[Example]:
+        """Yield the examples of DATA, texts or gold. The origin of a text without gold has its value under the key of --by."""
+        return stream_examples(nlp, self.data, key=self.by, fields=self.fields)
 
     def make_settings(self, title: str) -> RunSettings:
-        """Return the settings of a run over DATA. title (str): Title of the progress bar."""
-        return RunSettings(self.n_process, self.silent, title, gold=self.needs_gold or holds_gold(self.data))
+        """Return the settings of a run over DATA, texts or gold. title (str): Title of the progress bar."""
+        return RunSettings(self.n_process, self.silent, title, gold=holds_gold(self.data))
 
     def score(
-        self,
-        nlp: Language,
-        pipe: Calibrator,
-        *,
-        sentences: bool = True,
-        title: str = "Scoring",
-        also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
+        self, nlp: Language, pipe: Calibrator, title: str, watch: Callable[[Iterable[Example]], Iterable[Example]]
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """Score DATA, freeing the Docs; return (scores, overlap with the fit data as a dict, or None if not known).
+        """Score DATA, texts or gold; return (scores, overlap with the fit data as a dict, or None if not known).
 
-        sentences (bool): Whether a pipe that sets sentences must run. title (str): Title of the progress bar. also (Callable):
-        Wraps the iterator of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.
+        title (str): Title of the progress bar. watch (Callable): Gets the iterator of examples, and yields them, to read more
+        from them. RAISES C075, C745: no score. C151: no known gold label.
         """
         from ...gold.reading import TextWatch
         from ...pipe.gold_checks import unknown_in_corpus
 
-        check_whole_documents(pipe.annotation.kind, self.gold_preproc)
-        texts, settings = TextWatch(pipe.annotation), self.make_settings(title)
-        corpus = score(nlp, pipe, texts.watch(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
+        texts, examples, settings = TextWatch(pipe.annotation), self.stream(nlp), self.make_settings(title)
+        if settings.gold:
+            examples = iter(self.match([pipe], list(examples)))
+        corpus = score(nlp, pipe, texts.watch(watch(examples)), settings, sentences=True)
         report_unknown(pipe, unknown_in_corpus(pipe, corpus), self.silent)
         return corpus, pipe.learned.overlap_with(texts.units())
-
-    def score_blocks(
-        self,
-        nlp: Language,
-        pipe: Calibrator,
-        *,
-        sentences: bool = True,
-        title: str = "Scoring",
-        also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
-    ) -> Iterator[ScoredCorpus]:
-        """Score DATA, and yield the scores in blocks of texts; gold is one block, and unknown labels in it are not reported.
-
-        sentences, title, also: As for the method `score`. RAISES C075, C745: nothing got a score.
-        """
-        check_whole_documents(pipe.annotation.kind, self.gold_preproc)
-        yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.make_settings(title), sentences=sentences)
 
 
 @dataclass(frozen=True)
@@ -266,20 +239,21 @@ class GoldRun(Run):
     needs_gold = True
 
 
-def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
-    """Return the unit to show: `unit` if not None, else "entity" if the pipe scores entities, else the unit of its labels.
+def unit_of(pipe: Calibrator, unit: str | None) -> str:
+    """Return the unit to list: `unit` if not None, else "entity" if the pipe scores entities, else the unit of its labels.
 
-    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: no such unit.
+    RAISES C065: the pipe scores no entities. C265: it has no scores of this unit.
     """
-    annotation, row_unit = pipe.annotation, pipe.annotation.kind.unit
-    names = {"name": pipe.name, "component": pipe.source.component or "the source"}
+    kind, names = pipe.annotation.kind, {"name": pipe.name, "component": pipe.source.component or "the source"}
     # Links are evaluated as rows of tokens, but people review whole entities.
-    has_entities = pipe.spans.groups is not None or (whole and annotation.kind.of_links)
+    has_entities = pipe.spans.groups is not None or kind.of_links
+    if unit is None:
+        return "entity" if has_entities and not kind.of_arcs else kind.unit
     if unit == "entity" and not has_entities:
         raise calib_error("C065", **names)
-    units = (row_unit, *(("sentence", DOCUMENT) if whole and not annotation.kind.of_documents else ()))
-    if unit not in (None, "entity", *units):
-        raise calib_error("C265", **names, own=row_unit, given=unit)
-    if whole and annotation.kind.of_links and unit == row_unit:  # its rows are first tokens of entities
+    longer_units = () if kind.of_documents else ("sentence", DOCUMENT)
+    if unit not in ("entity", kind.unit, *longer_units):
+        raise calib_error("C265", **names, own=kind.unit, given=unit)
+    if kind.of_links and unit == kind.unit:  # its rows are first tokens of entities
         return "entity"
-    return unit or ("entity" if has_entities and not annotation.kind.of_arcs else row_unit)
+    return unit

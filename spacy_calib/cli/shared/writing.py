@@ -184,7 +184,7 @@ def write_json(path: Path, data: Any) -> None:
 
     srsly would round to ten digits, which can lift a cut-off above its own score. RAISES C055: the file cannot be written.
     """
-    write_pieces(path, json_pieces(data))
+    write_text(path, json_pieces(data))
 
 
 def json_pieces(data: Any) -> Iterator[str]:
@@ -193,26 +193,16 @@ def json_pieces(data: Any) -> Iterator[str]:
     yield "\n"
 
 
-def write_text(path: Path, text: str) -> None:
-    r"""Write a text file as UTF-8. Lone surrogates, Python's form of bytes in file names that are no UTF-8, become \udcNN.
+def write_text(path: Path, pieces: Iterable[str]) -> None:
+    r"""Write the pieces of a text as a UTF-8 file while they are made. An older file stays until the new one is complete.
 
-    RAISES C055: the file cannot be written. An older file stays until the new one is complete.
+    Lone surrogates, Python's form of bytes in file names that are no UTF-8, become \udcNN. RAISES C055: it cannot be written.
     """
-    write_pieces(path, (text,))
-
-
-def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write the pieces of a text, as `write_text` does, while they are made. RAISES C055: the file cannot be written."""
     write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
-def deliver(result: Any, show: Callable[[], None], *, output: Path | None, format: str, silent: bool) -> None:
-    """Write a result as a JSON file to `output`, if given; unless silent also print it, as JSON or by calling `show`.
-
-    format (str): "json", or "table" for `show`. RAISES C055: the file cannot be written.
-    """
-    if output is not None:
-        write_json(output, result)
+def print_result(result: Any, show: Callable[[], None], format: str, silent: bool) -> None:
+    """Print a result unless silent: as JSON if the format is "json", else by calling `show`."""
     if silent:
         return
     if format == "json":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_confidence, check_option, command, option
-from ...cli.shared.examples import holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
     Code,
@@ -21,18 +20,16 @@ from ...cli.shared.options import (
     Texts,
 )
 from ...cli.shared.outputs import output_files
-from ...cli.shared.run import Run
+from ...cli.shared.run import Run, score_blocks
 from ...cli.shared.screen import msg
-from ...cli.shared.writing import deliver
-from ...errors import CalibError, calib_error
+from ...cli.shared.writing import print_result, write_json
+from ...errors import CalibError
 from ...pipe.pipeline import check_readable
 from .expect_output import ADAPTED, show_result
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.training import Example
 
-    from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
 
 BY_HELP = "Also estimate each group of documents by this key of Doc.user_data or .jsonl, or by this function of calib_keys"
@@ -65,7 +62,7 @@ def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [result, *result.get("others", {}).values()]
 
 
-@command(example="./calibrated texts.jsonl --per-doc")
+@command(example="./calibrated texts.jsonl --by month")
 def expect(
     model: CalibratedModel,
     data: Texts,
@@ -74,8 +71,6 @@ def expect(
     columns: Columns = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    per_doc: Annotated[bool, option("Also estimate the accuracy of each document")] = False,
-    check: Annotated[bool, option("Compare with the gold in DATA")] = False,
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     format: Format = "table",
@@ -92,12 +87,10 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
         that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
-        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc"
-        (as from `make_document_rows`), and "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap
-        with the fit data, a `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first;
-        "others": name of a pipe -> the same; "skipped": why others have no result.
-    RAISES C030: there is no gold to check against. SystemExit: --fail-on names the verdict. CalibError: every other fault of
-        the input.
+        `summary.estimate_quality`; with --by also "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`). If the
+        pipeline has several pipes, these are of the first; "others": name of a pipe -> the same; "skipped": why others have no
+        result.
+    RAISES SystemExit: --fail-on names the verdict. CalibError: any error in the input.
     """
     check_confidence(confidence)
     failing_verdicts(fail_on)
@@ -106,7 +99,7 @@ def expect(
     run = Run(model, data, component=component, columns=columns, by=by, **run_options)
     nlp = run.begin(output_files(output))
     pipes = run.pipes(nlp, allow_many=True)
-    result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, confidence, check, per_doc))
+    result = estimate_pipes(run, nlp, pipes, confidence)
 
     def show_all() -> None:
         for pipe_result in list_results(result):
@@ -114,15 +107,15 @@ def expect(
         for sentence in result.get("skipped", ()):
             msg.warn(sentence)
 
-    deliver(result, show_all, output=output, format=format, silent=silent)
+    if output is not None:
+        write_json(output, result)
+    print_result(result, show_all, format, silent)
     if is_failure(fail_on, result):
         raise SystemExit(1)
     return result
 
 
-def estimate_pipes(
-    nlp: Language, pipes: Sequence[Calibrator], estimate: Callable[[Calibrator], dict[str, Any]]
-) -> dict[str, Any]:
+def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confidence: float) -> dict[str, Any]:
     """Estimate with each pipe, and return the result of `expect`. RAISES CalibError: of the first pipe, if all pipes fail."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
@@ -130,7 +123,7 @@ def estimate_pipes(
     for pipe in pipes:
         try:
             check_readable(nlp, pipe)
-            results.append(estimate(pipe))
+            results.append(estimate_pipe(run, nlp, pipe, confidence))
         except CalibError as error:
             errors.append(error)
             warnings.append(f"Nothing is expected by pipe {pipe.name}. {error.message}")
@@ -141,56 +134,38 @@ def estimate_pipes(
     return {**results[0], "others": {other["pipe"]: other for other in results[1:]}, "skipped": warnings}
 
 
-def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, check: bool, per_doc: bool) -> dict[str, Any]:
-    """Return the result of `expect` for one pipe, from "pipe" on. check, per_doc (bool): Compare with gold; list documents."""
+def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) -> dict[str, Any]:
+    """Score the texts with one pipe, and return the result of `expect` for it, from "pipe" on."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
-    from ...gold.reading import GoldSpanCounter
     from ...pipe.record.fit_record import read_record
-    from .summary import CorpusSummary, compare_with_gold, count_checked, mark_untrusted
+    from .summary import CorpusSummary
 
-    annotation, event = get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event
-    record, labels = read_record(pipe), pipe.lookup.labels()
-    gold_spans, names, summary = GoldSpanCounter(annotation), Names(run.by), CorpusSummary(labels, record)
-    overlap = None
-    if check and not holds_gold(run.data):
-        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    corpora: Iterable[ScoredCorpus]
-    if check:
-        corpus, overlap = score_gold(run, nlp, pipe, lambda examples: names.watch(gold_spans.watch(examples)))
-        corpora = [corpus]
-    else:
-        corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.watch(gold_spans.watch(examples)))
-    for corpus in corpora:
-        if per_doc:
-            summary.add_documents(corpus, record, confidence, check)
+    has_changed, names = pipe.lookup.weights_changed(), Names(run.by)
+    summary = CorpusSummary(pipe.lookup.labels(), read_record(pipe), pipe.fit_info.span_event, confidence, bool(has_changed))
+    examples = names.watch(run.stream(nlp))
+    for corpus in score_blocks(nlp, pipe, examples, run.make_settings("Scoring")):
         summary.add(corpus, names.take())
-    if check and not corpus.has_gold:
-        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    same_weights = not pipe.lookup.weights_changed()
-    result: dict[str, Any] = {"pipe": pipe.name, "component": pipe.source.component, "layer": annotation.gold.name}
-    result |= {
+    assert summary.total is not None  # score_blocks yields a block of texts or raises an error
+    result: dict[str, Any] = {
+        "pipe": pipe.name,
+        "component": pipe.source.component,
+        "layer": get_annotation(pipe.fit_info.layer).gold.name,
         "documents": summary.n_documents,
         "by": corpus.unit,
-        "tokens": summary.sums.tokens,
+        "tokens": summary.total.tokens,
         "confidence": confidence,
-        "weights_changed": not same_weights,
+        "weights_changed": bool(has_changed),
         "learned_from": describe_fit(pipe),
-        **summary.estimate(event, confidence),
+        **summary.estimate(summary.total),
     }
     # A card has the lowest and the highest bias, mean score minus accuracy; the range of the accuracy follows from them.
     if (bias := pipe.fit_info.card_bias) is not None and not pipe.of_entities and confidence == CARD_CONFIDENCE:
         mean = result["accuracy"]["mean_score"]
         result["accuracy"] |= {"low": max(mean - bias[1], 0.0), "high": min(mean - bias[0], 1.0)}
-    result = result if same_weights else mark_untrusted(result)
-    if check:
-        result |= {"seen": overlap, **count_checked(corpus)}
-        result["true"] = compare_with_gold(corpus, gold_spans.n_gold, result)
     if run.by is not None:
         names.check()
-        result["slices"] = {"by": run.by, "rows": summary.estimate_slices(event, confidence, same_weights)}
-    if per_doc:
-        result["per_doc"] = summary.document_rows
+        result["slices"] = {"by": run.by, "rows": summary.estimate_slices()}
     return result
 
 
@@ -199,19 +174,3 @@ def describe_fit(pipe: Calibrator) -> dict[str, Any]:
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}
-
-
-def score_gold(
-    run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
-) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Return (scores of DATA with gold, overlap with the fit data or None). also (Callable): Wraps the iterator of examples.
-
-    RAISES C075, C745: no token got a score. C151: the component knows none of the labels. C800 to C804: wrong gold.
-    """
-    from ...gold.checks import EXPECTED, GoldWatch
-    from ...pipe.gold_checks import check_outcomes_of
-
-    watch = GoldWatch(pipe.annotation)
-    corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: watch.watch(also(examples)))
-    check_outcomes_of(pipe, watch, corpus, run.silent, EXPECTED)
-    return corpus, overlap

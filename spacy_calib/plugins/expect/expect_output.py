@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_other_weights, show_rows, show_seen, whole
+from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_other_weights, show_rows, whole
 from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
-_MAX_DOCUMENTS = 40
 # The "kind" in "learned_from" of a pipe with adaptations; the others are "fitted" and "pretrained".
 ADAPTED = "adapted"
 # Kind of calibration -> message on why a pipe without a record has no interval and no drift check, and what to do.
@@ -38,7 +37,7 @@ _PROMISE = (
 
 
 def show_result(result: dict[str, Any]) -> None:
-    """Print the result of `expect` for one pipe: estimates, slices, documents, and the comparison with the fit data."""
+    """Print the result of `expect` for one pipe: estimates, slices, and the comparison with the fit data."""
     from ...annotations import kind_of
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
@@ -46,12 +45,9 @@ def show_result(result: dict[str, Any]) -> None:
     title, caveat = interval_title(result), find_caveat(result)
     msg.text(extent_in_words(result["by"], result["documents"], unit, result["tokens"]))
     show_other_weights(result["weights_changed"])
-    show_seen(result.get("seen"))
     show_estimates(result, title)
     if "slices" in result:
         show_slices(result["slices"], title, unit)
-    if "per_doc" in result:
-        show_documents(result["per_doc"], title, unit)
     if result["drift"] is not None:
         promise = caveat or _PROMISE
         show_drift(result["drift"], promise, is_good=not caveat, shortage=describe_shortage(result))
@@ -84,26 +80,17 @@ def interval_title(result: dict[str, Any]) -> str:
 
 
 def show_estimates(result: dict[str, Any], title: str) -> None:
-    """Print accuracy, and precision, recall and F of entities: expected and, with gold, true. title: Of the interval column."""
-    entities, true = result["entities"] or {}, result.get("true", {})
-    estimates = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
-    no_value = {"value": None, "inside": None}
-    rows = [
-        {"of": _name_share(name), **estimate, **true.get(name, no_value)}
-        for name, estimate in estimates.items()
-        if estimate is not None
-    ]
+    """Print the expected accuracy, and precision, recall and F of entities. title (str): Title of the column of intervals."""
+    entities = result["entities"] or {}
+    estimates = {
+        "Accuracy": result["accuracy"],
+        "Precision of entities": entities.get("precision"),
+        "Recall of entities": entities.get("recall"),
+        "F of entities": entities.get("f"),
+    }
+    rows = [{"of": name, **estimate} for name, estimate in estimates.items() if estimate is not None]
     columns = [TableColumn("", "of", align="l"), TableColumn("Expected", "expected", percent), TableColumn(title, "", interval)]
-    gold_columns = [
-        TableColumn("True", "value", percent),
-        TableColumn("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO"),
-    ]
-    show_rows(rows, columns + gold_columns if true else columns)
-    if true and result["checked"] < result["checkable"]:
-        msg.text(
-            f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with "
-            "gold."
-        )
+    show_rows(rows, columns)
     accuracy = result["accuracy"]
     if accuracy["low"] is not None and result["learned_from"]["kind"] != "pretrained":
         msg.text(
@@ -115,11 +102,6 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
             f"Expected: {entities['right']:,.0f} of the {entities['predicted']:,} predicted entities are right, and the texts "
             f"have {entities['gold']:,.0f} entities."
         )
-
-
-def _name_share(name: str) -> str:
-    """Return the printed name of "accuracy", "precision", "recall" or "f"."""
-    return "Accuracy" if name == "accuracy" else f"{'F' if name == 'f' else name.capitalize()} of entities"
 
 
 def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
@@ -134,24 +116,6 @@ def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
         TableColumn("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
     )
     show_rows(slices["rows"], columns)
-
-
-def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> None:
-    """Print up to 40 documents, lowest expected accuracy first. title: Of the interval column. unit: "token" or "document"."""
-    msg.divider("Documents, the worst to be expected first")
-    worst = sorted(documents, key=lambda document: document["expected"])[:_MAX_DOCUMENTS]
-    has_gold = any(document["true"] is not None for document in worst)
-    columns = (
-        TableColumn("Doc", "doc"),
-        TableColumn(f"{unit.capitalize()}s", "tokens", whole),
-        TableColumn("Expected", "expected", percent),
-        TableColumn(title, "", interval),
-        *([TableColumn("True", "true", percent)] if has_gold else []),
-        TableColumn("Begins", "text", align="l"),
-    )
-    show_rows(worst, columns)
-    if len(documents) > len(worst):
-        msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
 def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str) -> None:

@@ -1,23 +1,18 @@
-"""Estimate the quality of a scored corpus from the record of the fit, check whether to trust it, and compare it with gold."""
+"""Estimate the quality of a scored corpus from the record of the fit, and check whether to trust the estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 
-from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
+from ...pairs.scored_corpus import ScoredCorpus
 from ...pipe.record.drift import OTHER_WEIGHTS, TOO_FEW, Drift, DriftSums, UnitScores
 from ...pipe.record.estimates import EntityModel, EventSums, ShareEstimate, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
 from ...types import FieldwiseSum
-
-# Number of words of a document that are shown.
-_N_WORDS = 6
 
 
 @dataclass(frozen=True)
@@ -40,24 +35,25 @@ class TextSums(FieldwiseSum):
     @classmethod
     def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
         """Sum over the scores of predicted labels (`tokens`) and entities (`spans`); without a record only over tokens."""
-        n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
+        n_tokens, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
-            return cls(n, scores)
-        right, model = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total(), record.entities
-        drift = None if record.profile is None else record.profile.sums_of(tokens, None if model is None else spans)
-        if model is None:
-            return cls(n, scores, right, drift=drift)
+            return cls(n_tokens, scores)
+        right = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total()
+        scored_spans = None if record.entities is None else spans
+        drift = None if record.profile is None else record.profile.sums_of(tokens, scored_spans)
+        if record.entities is None:
+            return cls(n_tokens, scores, right, drift=drift)
         sums = entity_sums(tokens, spans)
-        n_predicted = float(sums.predicted.sum())
-        return cls(n, scores, right, model.sums(sums).total(), n_predicted, drift)
+        return cls(n_tokens, scores, right, record.entities.sums(sums).total(), float(sums.predicted.sum()), drift)
 
 
-def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95) -> dict[str, Any]:
+def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float) -> dict[str, Any]:
     """Estimate the quality of texts from their sums, and compare them with the fit data. event (str): Which entities are right.
 
     RETURNS (dict): "accuracy": {"expected", "low", "high", "mean_score" (mean calibrated score), "fit" (accuracy on the fit
-        data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": `summarize_drift`; "trusted":
-        whether the texts are like the fit data. Without a record "low", "high", "fit", "drift" and "entities" are None.
+        data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": {"verdict", "checks"}
+        of a `Drift` as plain data; "trusted": whether the texts are like the fit data. Without a record "low", "high", "fit",
+        "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None:
@@ -69,30 +65,35 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
         drift = profile.compare(sums.drift)
     if record.entities is not None and sums.entities is not None:
         entities = _estimate_entities(record.entities, sums.entities, sums.n_predicted, event, confidence)
+    checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
         "entities": entities,
-        "drift": summarize_drift(drift),
+        "drift": {"verdict": drift.verdict, "checks": checks},
         "trusted": drift.is_trusted,
     }
 
 
 @dataclass
 class CorpusSummary:
-    """Sums over texts, added in batches. labels (Sequence[str]): Labels of the source. record: That of the fit, or None.
+    """Sums over texts, added in batches, and the estimates from them.
 
-    n_documents (int): Number of documents so far. document_rows (list): The rows that `add_documents` has made. slices
-    (dict): Name of a slice -> (number of documents, sums).
+    labels (Sequence[str]): Labels of the source. record (FitRecord | None): That of the fit. event (str): Which entities are
+    right. confidence (float): Confidence level of the intervals. has_changed (bool): Whether the component was trained after
+    the fit. total (TextSums | None): Sums over all texts so far. n_documents (int): Number of their documents. slices (dict):
+    Name of a slice -> (number of documents, sums).
     """
 
     labels: Sequence[str]
     record: FitRecord | None
+    event: str
+    confidence: float
+    has_changed: bool
+    total: TextSums | None = None
     n_documents: int = 0
-    document_rows: list[dict[str, Any]] = field(default_factory=list)
     slices: dict[str, tuple[int, TextSums]] = field(default_factory=dict)
-    _batches: list[TextSums] = field(default_factory=list)
 
-    def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
+    def add(self, corpus: ScoredCorpus, names: Sequence[str | None]) -> None:
         """Add a batch of texts. names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices."""
         tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
@@ -101,47 +102,25 @@ class CorpusSummary:
             if sums.tokens:
                 n, total = self.slices.get(name, (0, None))
                 self.slices[name] = n + len(documents), sums if total is None else total + sums
-        self._batches.append(TextSums.from_labels(tokens, spans, self.record))
-        self._batches = [self.sums]  # one total instead of two, to save memory
+        sums = TextSums.from_labels(tokens, spans, self.record)
+        self.total = sums if self.total is None else self.total + sums
         self.n_documents += corpus.n_documents
 
-    def add_documents(self, corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> None:
-        """Add the `make_document_rows` of a batch, numbered across batches; call it before `add` with the same batch."""
-        rows = make_document_rows(corpus, record, confidence, check)
-        self.document_rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
+    def estimate(self, sums: TextSums) -> dict[str, Any]:
+        """Return the result of `estimate_quality`, which is not to be trusted if the component was trained after the fit."""
+        result = estimate_quality(sums, self.record, self.event, self.confidence)
+        if not self.has_changed:
+            return result
+        drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
+        return {**result, "drift": drift, "trusted": False}
 
-    @property
-    def sums(self) -> TextSums:
-        """The sums over all texts; at least one batch must have been added."""
-        return reduce(add, self._batches)
-
-    def estimate(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
-        """Return the result of `estimate_quality` for all texts together."""
-        return estimate_quality(self.sums, self.record, event, confidence)
-
-    def estimate_slices(self, event: str, confidence: float = 0.95, same_weights: bool = True) -> list[dict[str, Any]]:
-        """Return the result of `estimate_quality` for each slice, with "slice", "documents", "tokens"; lowest accuracy first.
-
-        same_weights (bool): False if the component was trained since the fit.
-        """
-        rows = []
-        for name, (n, sums) in self.slices.items():
-            result = estimate_quality(sums, self.record, event, confidence)
-            result = result if same_weights else mark_untrusted(result)
-            rows.append({"slice": name, "documents": n, "tokens": sums.tokens, **result})
+    def estimate_slices(self) -> list[dict[str, Any]]:
+        """Return the result of `estimate` for each slice, with "slice", "documents", "tokens"; lowest accuracy first."""
+        rows = [
+            {"slice": name, "documents": n, "tokens": sums.tokens, **self.estimate(sums)}
+            for name, (n, sums) in self.slices.items()
+        ]
         return sorted(rows, key=lambda row: row["accuracy"]["expected"])
-
-
-def summarize_drift(drift: Drift) -> dict[str, Any]:
-    """Return "verdict" and "checks" of a `Drift` as plain data for JSON."""
-    checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
-    return {"verdict": drift.verdict, "checks": checks}
-
-
-def mark_untrusted(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a result of `estimate_quality` with the verdict that the component was trained since the fit."""
-    drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
-    return {**result, "drift": drift, "trusted": False}
 
 
 def _estimate_entities(
@@ -166,74 +145,3 @@ def _estimate_entities(
 
 def _as_dict(estimate: ShareEstimate | None) -> dict[str, float] | None:
     return None if estimate is None else estimate._asdict()
-
-
-def compare_with_gold(corpus: ScoredCorpus, n_gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """Compute the true accuracy and entity scores from the gold, and whether they are inside the estimated intervals.
-
-    n_gold (int): Number of gold entities. result (dict): The estimates, and the numbers of `count_checked`.
-    RETURNS (dict): "accuracy", "precision", "recall", "f" -> {"value", "inside"}, without undefined ones; "inside" is None if
-        some documents have no gold, or without an interval.
-    """
-    token_outcomes = corpus.right[corpus.is_counted & (corpus.right != UNKNOWN)]
-    span_outcomes = corpus.spans.right[corpus.spans.right != UNKNOWN]
-    n_right, n_predicted = int((span_outcomes == RIGHT).sum()), len(span_outcomes)
-    all_checked = result["checked"] == result["checkable"]
-    true = {
-        "accuracy": _divide(int((token_outcomes == RIGHT).sum()), len(token_outcomes)),
-        "precision": _divide(n_right, n_predicted),
-        "recall": _divide(n_right, n_gold),
-        "f": _divide(2 * n_right, n_predicted + n_gold),
-    }
-    estimates = {"accuracy": result["accuracy"], **(result["entities"] or {})}
-    return {
-        name: {"value": value, "inside": _is_inside(value, estimates[name]) if all_checked else None}
-        for name, value in true.items()
-        if value is not None and estimates.get(name) is not None
-    }
-
-
-def count_checked(corpus: ScoredCorpus) -> dict[str, int]:
-    """Count the Docs with scores ("checkable"), and those of them that also have gold ("checked")."""
-    is_counted = corpus.is_counted
-    return {
-        "checkable": len(np.unique(corpus.docs[is_counted])),
-        "checked": len(np.unique(corpus.docs[is_counted & (corpus.right != UNKNOWN)])),
-    }
-
-
-def _divide(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _is_inside(value: float, estimate: dict[str, Any]) -> bool | None:
-    return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
-
-
-def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
-    """Return a row with the expected accuracy for each Doc that has tokens with scores.
-
-    check (bool): Whether to compute the true accuracy. RETURNS (list): Dicts with "doc" (number, from 0), "text" (first words),
-        "tokens", "expected", "low" and "high" (None without a record), "true" (None without gold).
-    """
-    sums = token_sums(corpus.calibrated[corpus.is_counted], corpus.docs[corpus.is_counted], corpus.n_docs)
-    with_gold = corpus.is_counted & (corpus.right != UNKNOWN)
-    n_gold, n_right = (
-        np.bincount(corpus.docs[mask], minlength=corpus.n_docs) for mask in (with_gold, with_gold & (corpus.right == RIGHT))
-    )
-    rows = []
-    for doc in np.flatnonzero(sums.units > 0).tolist():
-        doc_sums = EventSums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean = _clip_share(doc_sums.expected.sum() / doc_sums.units.sum())
-        accuracy: dict[str, Any] = {"expected": mean, "low": None, "high": None}
-        if record is not None:
-            accuracy = expected_accuracy(record.tokens, doc_sums, confidence, record.source_variance)._asdict()
-        first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
-        text = " ".join(corpus.text(first, min(last, first + _N_WORDS)).split())
-        true = _divide(int(n_right[doc]), int(n_gold[doc])) if check else None
-        rows.append({"doc": doc, "text": text, "tokens": int(doc_sums.units[0]), **accuracy, "true": true})
-    return rows
-
-
-def _clip_share(share: float) -> float:
-    return float(np.clip(share, 0.0, 1.0))

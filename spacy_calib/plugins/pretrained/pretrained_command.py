@@ -9,7 +9,7 @@ from ...cli.shared.command import argument, command, option
 from ...cli.shared.options import Force, Format, Silent
 from ...cli.shared.outputs import check_pipeline_folder
 from ...cli.shared.screen import TableColumn, msg, number, show_rows, whole
-from ...cli.shared.writing import deliver
+from ...cli.shared.writing import print_result
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def pretrained(
 
     if list_cards:
         result: dict[str, Any] = {"cards": [summarize_card(available) for available in all_cards()], "output": None}
-        deliver(result, lambda: show_rows(result["cards"], _COLUMNS), output=None, format=format, silent=silent)
+        print_result(result, lambda: show_rows(result["cards"], _COLUMNS), format, silent)
         return result
     if model is None or output is None:
         raise calib_error("C830")
@@ -78,7 +78,7 @@ def pretrained(
             options = " or ".join(f"--component {pipe.source.component}" for pipe in fitted_pipes(nlp) if pipe.attr in used)
             msg.text(f"Choose one of the pipes in other commands by {options}.")
 
-    deliver(result, show, output=None, format=format, silent=silent)
+    print_result(result, show, format, silent)
     return result
 
 

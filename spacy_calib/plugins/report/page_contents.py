@@ -26,7 +26,7 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
     contents = page_contents(evaluation)
     text = render_report(contents) if paths else ""
     for path in paths:
-        write_text(path, text)
+        write_text(path, [text])
     return contents
 
 

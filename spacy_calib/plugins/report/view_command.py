@@ -10,7 +10,7 @@ from ...cli.shared.choose_pipe import choose_pipes
 from ...cli.shared.command import command, option
 from ...cli.shared.options import CalibratedModel, Code, GpuId, OnlyComponent, Silent
 from ...cli.shared.screen import msg
-from ...cli.shared.writing import deliver
+from ...cli.shared.writing import print_result
 from ...pipe.pipeline import open_model
 from .messages import calib_error
 
@@ -27,8 +27,8 @@ def view(
 ) -> dict[str, Any]:
     """
     Show in the browser the probabilities of a calibrated pipeline for any text that you type. Each label has its calibrated and
-    its raw probability, the more doubtful, the stronger its colour, and the page shows whether the text is unlike the fit data.
-    Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
+    its raw probability, the more doubtful, the stronger its colour, and the page warns if the component was trained after the
+    fit. Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": address of the page.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: any other bad input.
@@ -44,7 +44,7 @@ def view(
     result = {"address": server.address}
     summary = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
-        deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
+        print_result(result, lambda: msg.good(summary), "table", silent)
         with contextlib.suppress(OSError):  # a full disk does not end the server
             sys.stdout.flush()
         server.serve_forever()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ...cli.shared.writing import write_pieces
+from ...cli.shared.writing import write_text
 from ...errors.visible import visible
 from .messages import calib_error
 from .queue.formats import to_prodigy
@@ -45,7 +45,7 @@ def ask_in_terminal(tasks: Sequence[Task], path: Path, anew: bool = False) -> in
             saved[number] = json.dumps({**records[number], "_view_id": "ner", "answer": ANSWERS[key]})
         else:
             continue
-        write_pieces(path, (f"{line}\n" for line in saved.values()))
+        write_text(path, (f"{line}\n" for line in saved.values()))
     return len(saved)
 
 

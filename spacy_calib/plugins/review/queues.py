@@ -16,7 +16,7 @@ from ...cli.shared.options import FORMATS
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, pipes_to_run
 from ...cli.shared.screen import msg, shorten
-from ...cli.shared.writing import json_pieces, print_exact, print_json, write_file, write_pieces, write_text
+from ...cli.shared.writing import print_exact, print_json, write_file, write_json, write_text
 from ...pairs.documents import DOCUMENT
 from ...types import OPEN, OUTSIDE
 from .queue.units import KINDS
@@ -102,12 +102,12 @@ def deliver_queue(
         return to_names(tasks) if queue.form == "names" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
-        write_pieces(queue.output, json_pieces(result))
+        write_json(queue.output, result)
     elif queue.output is not None and queue.form in (*WRITERS, "names"):
-        write_pieces(queue.output, text())
+        write_text(queue.output, text())
     if queue.labels_file is not None:
         categories = bool(tasks) and tasks[0].has_one_label and tasks[0].unit == DOCUMENT
-        write_text(queue.labels_file, label_studio_config(_label_choices(pipe, result["unit"], labels), categories))
+        write_text(queue.labels_file, [label_studio_config(_label_choices(pipe, result["unit"], labels), categories)])
     if queue.silent:
         return
     if queue.format == "json":

@@ -120,7 +120,7 @@ def rank(
     pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
     default = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
     n = top or default
-    kind = unit_of(pipe, unit, whole=True)
+    kind = unit_of(pipe, unit)
     whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
     check_option(
         "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
@@ -143,7 +143,7 @@ def rank(
         raise calib_error("C531", name=pipe.name)
     bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
-    corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
+    corpus, overlap = run.score(nlp, pipe, "Ranking", watch)
     tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
     if ask and output is not None:

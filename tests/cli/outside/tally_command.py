@@ -15,6 +15,6 @@ def tally(data: Annotated[Path, argument("DATA", "Gold")]) -> int:
     """
     Count the documents of a file of gold.
     """
-    n_docs = sum(1 for file in data_files(data) for _ in read_gold(spacy.blank("xx"), file, False))
+    n_docs = sum(1 for file in data_files(data) for _ in read_gold(spacy.blank("xx"), file))
     typer.echo(f"{n_docs} documents")
     return n_docs

@@ -57,10 +57,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("pipes", "asked", "names", "why"), CHOSEN)
 def test_the_pipe_is_chosen_by_option_then_by_gold_then_by_unit(pipes, asked, names, why):
-    choice = choose(pipes, **asked)
-    assert [pipe.name for pipe in choice.pipes] == names
-    assert choice.why.startswith(why)
-    assert bool(choice.why) == bool(why)
+    chosen, reason = choose(pipes, **asked)
+    assert [pipe.name for pipe in chosen] == names
+    assert reason.startswith(why)
+    assert bool(reason) == bool(why)
 
 
 @pytest.mark.parametrize(("pipes", "asked", "sentence"), REFUSED)

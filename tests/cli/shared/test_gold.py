@@ -9,7 +9,7 @@ from tests.cli.conftest import calib, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.sentences import says
 
-COMMANDS = {"evaluate": ["--kind", "reliability"], "rank": [], "expect": ["--check"]}
+COMMANDS = {"evaluate": ["--kind", "reliability"], "rank": []}
 
 
 @pytest.fixture(scope="module")

@@ -94,8 +94,8 @@ def test_a_warning_of_ours_is_a_sentence_and_no_filter_hides_it():
 
 def test_no_text_steers_the_terminal(calibrated, tmp_path):
     (tmp_path / "texts.txt").write_text(f"the {EVIL} dog saw a duck .\n")
-    for command, options in (("rank", []), ("rank", ["--unit", "sentence"]), ("expect", ["--per-doc"])):
-        outcome = ok(calib(command, calibrated, tmp_path / "texts.txt", *options))
+    for options in ([], ["--unit", "sentence"]):
+        outcome = ok(calib("rank", calibrated, tmp_path / "texts.txt", *options))
         assert EVIL not in outcome.printed
         assert "\\x1b]0;owned\\x07" in outcome.printed
     outcome = calib("rank", calibrated, tmp_path / "texts.txt", "--component", EVIL)

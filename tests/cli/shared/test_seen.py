@@ -36,7 +36,6 @@ def place(model, tmp_path_factory):
 
 COMMANDS = {
     "evaluate": lambda data: ["evaluate", data],
-    "expect": lambda data: ["expect", data, "--check"],
     "rank": lambda data: ["rank", data],
 }
 
@@ -61,7 +60,7 @@ def test_the_fit_data_is_known_in_json(place, command):
     assert (new["seen"], new["share"], new["many"]) == (0, 0.0, False)
 
 
-@pytest.mark.parametrize("command", ["evaluate", "expect", "rank"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_it_is_said(place, command):
     assert WARNING in run(place, command, "chunks.spacy").text
     assert WARNING not in run(place, command, "new.spacy").text
