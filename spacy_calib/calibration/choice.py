@@ -16,7 +16,7 @@ from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Platt, Recalibrator
-from .scaling import Scaling, VectorScaling
+from .scaling import FLOOR, Scaling, VectorScaling
 from .steps import Predictions, apply_steps
 from .sufficiency import documents_or_blocks
 from .tag_offsets import TagOffsets, as_tag_offsets
@@ -137,9 +137,9 @@ def pick(trials: Sequence[Mapping[str, Any]]) -> int:
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Return the raw score below which a fit reads no entries: the threshold, or the floor of a scaling if that is lower."""
-    scaling = VectorScaling if settings.selector is not None else settings.scaling  # a selector tries vector scaling
-    return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
+    """Return the raw score below which a fit reads no entries: the threshold, or FLOOR if that is lower and a scaling is fitted."""
+    has_scaling = settings.scaling is not None or settings.selector is not None  # a selector tries vector scaling
+    return min(settings.threshold, FLOOR) if has_scaling else settings.threshold
 
 
 def make_plan(
@@ -175,7 +175,7 @@ def _with_scaling(
     plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
 ) -> CalibrationPlan:
     """Fit the scaling to all pairs; return the plan with it and with its out-of-fold scores (folds of these documents)."""
-    scores = scaling.cross_fit(data.pairs, documents, data.n_tags, _FOLDS, progress)
+    scores = scaling.cross_fit(data.pairs, documents, data.n_tags, progress)
     return replace(plan, scaling=scaling, scores=scores)
 
 

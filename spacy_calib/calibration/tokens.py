@@ -18,7 +18,7 @@ from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .recalibrators import Recalibrator
 from .recalibrators.recalibrator import MAP
-from .scaling import Scaling
+from .scaling import FLOOR, Scaling
 from .steps import OUTPUT_ONLY, CalibrationStep, Cut, Predictions, apply_steps
 
 
@@ -170,7 +170,7 @@ class TokenCalibration:
         predicted_labels (PredictedLabels | None): The labels on the Docs. Those that do not reach the threshold are calibrated
             too, as `below_threshold` of the result.
         """
-        marginals = scores.marginals_above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        marginals = scores.marginals_above(threshold if self.scaling is None else min(threshold, FLOOR))
         predictions = Predictions.of_pairs(marginals, threshold, words)
         # Levels are None if all entries reach the threshold. Else a scaling also reads entries below it.
         if predictions.levels is not None:
@@ -231,11 +231,6 @@ class TokenCalibration:
             raise InvalidState("scaling", f"fitted to as many tags as the maps ({n_tags})")
         if any(len(adaptation.groups.of_tag) != n_tags for adaptation in self.adaptations):
             raise InvalidState("adaptations", f"fitted to as many tags as the maps ({n_tags})")
-
-
-def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
-    """Return the raw score below which entries are not read: the threshold, or the floor of a scaling if one is lower."""
-    return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The penalized log loss of a log-linear scaling, its minimization, and the choice of the penalty's strength."""
+"""The penalized log loss of a log-linear scaling, and its minimization."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...pairs.documents import cross_fit, folds_of, thin_out
 from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
 from ..solvers import PRIOR, minimize_smooth
-from .entries import LEAST, lay_out, number_codes
+from .entries import lay_out, number_codes
 
 if TYPE_CHECKING:
-    from .log_linear import LogLinearScaling
+    from .scaling import Scaling
 
 # The penalty on a bias is this share of the ridge: inputs range from 0 to 9, so a weight changes a margin about ten times as
 # much as a bias of its size, and penalties are on squares.
@@ -42,16 +41,15 @@ class Objective:
 
     Each element is scaled by the curvature of the loss at the start, or the search would take several times as many steps.
 
-    scaling (LogLinearScaling): Its settings decide which weights there are, and their L2 penalties. pairs (Pairs): Pairs that
-        reach the floor. n_tags (int): Number of tags.
+    scaling (Scaling): Its `pairwise` and `biased` decide which weights there are; its `ridge_` is their L2 penalty.
+    pairs (Pairs): Pairs that reach FLOOR. n_tags (int): Number of tags.
     """
 
-    def __init__(self, scaling: LogLinearScaling, pairs: Pairs, n_tags: int):
+    def __init__(self, scaling: Scaling, pairs: Pairs, n_tags: int):
         """Build the sparse design matrix of the pairs, the penalties, and the unit of each coefficient."""
         from scipy.sparse import csr_matrix
 
-        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.floor, scaling.pairwise == "all")
-        bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES if scaling.bias_ridge is None else scaling.bias_ridge
+        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
         self.has_biases, self.entries = scaling.biased, entries
         self.n_biases = entries.n_tags + 2 if scaling.biased else 0
         is_hit = np.zeros(len(entries.tags), dtype=bool)
@@ -67,7 +65,11 @@ class Objective:
         self.codes, column = number_codes(codes, (entries.n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
         self.penalty = np.concatenate(
-            [np.full(1, PRIOR), np.full(self.n_biases, bias_penalty), np.full(len(self.codes), scaling.ridge_)]
+            [
+                np.full(1, PRIOR),
+                np.full(self.n_biases, scaling.ridge_ * _SHARE_OF_BIASES),
+                np.full(len(self.codes), scaling.ridge_),
+            ]
         )
         probabilities = np.exp(entries.logs)
         variance = probabilities * (1.0 - probabilities)
@@ -114,41 +116,6 @@ class Objective:
         """Return the sum over entries of residual * feature, for the factor (logs), each bias, and each weight (design)."""
         biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.has_biases else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
-
-
-DEFAULT_RIDGE = 100.0
-# Candidates, the strongest first: with the first, little but the temperature is learned.
-RIDGES = (10_000.0, 3000.0, 1000.0, 300.0, DEFAULT_RIDGE, 30.0)
-# Ridges are compared on at most so many pairs, in so many folds, with a tolerance that is enough to rank them.
-_MOST_PAIRS = 40_000
-_FOLDS = 3
-_TOLERANCE = 1e-5
-
-
-def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tags: int) -> LogLinearScaling:
-    """Return a copy of the scaling, fitted on a sample of the pairs with the L2 penalty of minimum cross-validated log loss.
-
-    The search begins at the default ridge and goes where the loss falls; of ridges with equal loss the strongest is taken.
-    documents (Ints): Document of each pair, at least two documents.
-    """
-    index = thin_out(documents, _MOST_PAIRS)
-    sample, sample_documents = pairs.take(index), documents[index]
-    default_index = RIDGES.index(DEFAULT_RIDGE)
-    scalings: dict[int, LogLinearScaling] = {}
-
-    def loss(i: int) -> float:
-        """Return the out-of-fold log loss with the i-th ridge, and keep the scaling fitted on the whole sample."""
-        candidate = scaling.clone()
-        candidate.ridge_ = RIDGES[i]
-        scalings[i] = candidate.fit(sample, n_tags, scalings.get(default_index), _TOLERANCE)
-
-        def score(train: Ints, test: Ints) -> Floats:
-            return candidate.refit(sample.take(train), n_tags, _TOLERANCE).scale_pairs(sample.take(test))
-
-        scores = cross_fit(folds_of(sample_documents, _FOLDS), score)
-        return -float(np.log(np.maximum(np.where(sample.hits, scores, 1.0 - scores), LEAST)).sum())
-
-    return scalings[descend(default_index, len(RIDGES), loss)]
 
 
 def descend(start: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
