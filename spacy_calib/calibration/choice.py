@@ -19,7 +19,6 @@ from .recalibrators import Identity, Platt, Recalibrator
 from .scaling import FLOOR, Scaling, VectorScaling
 from .steps import Predictions, apply_steps
 from .sufficiency import documents_or_blocks
-from .tag_offsets import TagOffsets, as_tag_offsets
 from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
 from .tokens import TokenCalibration
 
@@ -42,21 +41,17 @@ class StepSettings(Protocol):
 
     threshold (float): Pairs with a lower raw score are dropped. grouping (Callable): Makes the groups of labels that share a
         map. scaling (Scaling | None): Applied before the threshold. recalibrator (Recalibrator): The map of each group.
-    tag_offsets (TagOffsets | bool | None): Offsets after the maps. selector (Selector | None): Chooses all these steps instead.
+    tag_offsets (bool): Whether tags have offsets after the maps. selector (Selector | None): Chooses all these steps instead.
     """
 
     @property
-    def threshold(self) -> float: ...
-    @property
     def grouping(self) -> Callable[..., Any]: ...
-    @property
-    def scaling(self) -> Scaling | None: ...
-    @property
-    def recalibrator(self) -> Recalibrator: ...
-    @property
-    def tag_offsets(self) -> TagOffsets | bool | None: ...
-    @property
-    def selector(self) -> Selector | None: ...
+
+    threshold: float
+    scaling: Scaling | None
+    recalibrator: Recalibrator
+    tag_offsets: bool
+    selector: Selector | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +64,8 @@ class ChoiceInputs:
 
     data: FitData
     group: Callable[[Grouping], Groups]
-    scalable: bool
-    learn_context: LearnContext | None
+    scalable: bool = True
+    learn_context: LearnContext | None = None
 
     @cached_property
     def units(self) -> Ints:
@@ -137,7 +132,7 @@ def pick(trials: Sequence[Mapping[str, Any]]) -> int:
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Return the raw score below which a fit reads no entries: the threshold, or FLOOR if that is lower and a scaling is fitted."""
+    """Return the raw score below which a fit reads no entries: the threshold, or FLOOR (if lower) where a scaling is fitted."""
     has_scaling = settings.scaling is not None or settings.selector is not None  # a selector tries vector scaling
     return min(settings.threshold, FLOOR) if has_scaling else settings.threshold
 
@@ -158,9 +153,10 @@ def make_plan(
     """
     groups = group(settings.grouping)
     if settings.selector is not None:
-        return replace(settings.selector(data, group, scalable, learn_context, progress), evaluation_groups=groups)
+        best = choose_plan(settings.selector, ChoiceInputs(data, group, scalable, learn_context), progress)
+        return replace(best, evaluation_groups=groups)
     fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
-    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, as_tag_offsets(settings.tag_offsets))
+    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.tag_offsets)
     if settings.scaling is not None:
         plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
     if learn_context is None:

@@ -416,7 +416,7 @@ def _describe(
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
-        tag_offsets=None if maps.offsets is None else maps.offsets.describe(),
+        tag_offsets=None if maps.offsets_ is None else maps.offsets_.describe(),
         context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         selection=plan.table or None,
         table=summarize_fit(judged_pairs, maps, plan.evaluation_groups, arguments.n_bins),

@@ -19,7 +19,6 @@ from spacy_calib.calibration.recalibrators import (
     Temperature,
 )
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
 from spacy_calib.calibration.tokens import TOKENS, CalibratedEntries, TokenCalibration, check_normalize
 from spacy_calib.errors import CalibError
@@ -46,7 +45,7 @@ def fit(
     data: FitData,
     name: str | None = None,
     prototype: Recalibrator | None = None,
-    offsets: TagOffsets | None = None,
+    offsets: bool = False,
     groups: Groups = TOKEN_GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
     normalize: bool | str = False,
@@ -111,7 +110,7 @@ def test_unfitted_raw_probabilities_are_passed_through(normalize):
 
 
 @every_scaling
-@pytest.mark.parametrize("offsets", [None, TagOffsets()])
+@pytest.mark.parametrize("offsets", [False, True])
 def test_scaled_then_mapped_then_cut(name, offsets):
     calibration = fitted_on(name=name, offsets=offsets, prototype=IsotonicRegression())
     fresh = sample_tokens(100, 2)
@@ -457,7 +456,7 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
 
 @every_scaling
 def test_a_saved_one_gives_the_same_bits(name):
-    calibration = fitted_on(name=name, prototype=Temperature(), offsets=TagOffsets(), normalize="other")
+    calibration = fitted_on(name=name, prototype=Temperature(), offsets=True, normalize="other")
     again = restored(calibration)
     assert again.normalize == "other"
     same_bits(calibration, again)

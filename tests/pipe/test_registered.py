@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib import CalibError
+from spacy_calib.calibration.choice import ChoiceInputs, choose_plan
 from spacy_calib.calibration.recalibrators import Platt, Recalibrator
 from spacy_calib.calibration.scaling import Scaling, TemperatureScaling
 from spacy_calib.calibration.selector import make_selector
@@ -94,7 +95,7 @@ def test_what_another_package_registers_is_compared_where_it_is_named(register):
     assert next(iter(recalibrators())) == "halved"  # fewer numbers first
     assert "mild" in scalings()
     selector = make_selector(["halved", "platt"], [1])
-    trials = selector(fit_data(sample_tokens(600, 1), lowest=1e-4), group).table["trials"]
+    trials = choose_plan(selector, ChoiceInputs(fit_data(sample_tokens(600, 1), lowest=1e-4), group)).table["trials"]
     assert {trial["size"] for trial in trials if trial["candidate"] == "halved, 1 group"} == {0}
     assert "platt, 1 group" in {trial["candidate"] for trial in trials}
     assert type(selector.methods["halved"]) is Halved

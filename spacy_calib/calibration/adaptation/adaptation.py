@@ -18,7 +18,7 @@ from ...schema import Serializable, maybe, number, saved_field, whole
 from ...types import Floats, Groups, Ints, check_lengths
 from ..solvers import fit_logistic, log_odds, sigmoid, softplus
 from ..steps import Predictions
-from ..tag_offsets import Offsets, TagOffsets, average_offsets, learned_offsets, look_up_offsets
+from ..tag_offsets import Offsets, TagOffsets, average_offsets, look_up_offsets
 
 # A flatter line would make all scores alike; this slope keeps their order.
 LEAST_SLOPE = 0.05
@@ -166,7 +166,7 @@ class AdaptationMap(Serializable):
     """A map of top entries, or of the others: `line`, then `offsets` of groups and tags. entries (int): Entries of the fit."""
 
     line: Line = saved_field(Line.read, Line())
-    offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)
+    offsets: TagOffsets | None = saved_field(maybe(TagOffsets.read), None)
     entries: int = saved_field(whole(), 0)
 
     @classmethod
@@ -186,7 +186,7 @@ class AdaptationMap(Serializable):
         adjusted_margins = adjusted_margins + look_up_offsets(group_offsets.values, group_indices)
         tags = np.where(entries.tags < n_tags, entries.tags, -1)
         tag_offsets = _fit_offsets(adjusted_margins, entries, tags, n_tags, prior)
-        return cls(line, TagOffsets.from_offsets(group_offsets, tag_offsets), len(entries))
+        return cls(line, TagOffsets(tag_offsets, group_offsets), len(entries))
 
     def adjust(self, scores: Floats, tags: Ints, groups: Groups) -> Floats:
         """Return the scores after the line and the offsets of their tags and groups."""
@@ -194,10 +194,6 @@ class AdaptationMap(Serializable):
         if self.offsets is None:
             return adjusted_scores
         return self.offsets.predict(adjusted_scores, tags, groups.find(tags).astype(np.intp))
-
-    def state(self) -> dict[str, Any]:
-        """Return the map as plain data and arrays; of the offsets only the fitted values, without settings."""
-        return {**super().state(), "offsets": None if self.offsets is None else self.offsets.state()["learned"]}
 
 
 def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
@@ -263,5 +259,5 @@ class Adaptation(Serializable):
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
         sizes = (len(fields["groups"].of_tag), len(fields["groups"]))
         maps = (fields["leading"], fields["other"])
-        is_consistent = all(map_.offsets is None or map_.offsets.sizes() == sizes for map_ in maps)
+        is_consistent = all(map_.offsets is None or map_.offsets.sizes == sizes for map_ in maps)
         return "" if is_consistent else "'offsets' are fitted to these tags and groups"

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ...calibration.grouping.tag_frequency import tag_frequency_groups
 from ...calibration.recalibrators import IsotonicRegression, Recalibrator
 from ...calibration.scaling import Scaling
-from ...calibration.selector import Selector
-from ...calibration.tag_offsets import TagOffsets
+from ...calibration.selector import Selector, make_selector
 from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
 from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, find_top, from_sparse, pair_up
@@ -232,7 +231,7 @@ AUTO = "auto"
 STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class ArraySteps:
     """Steps that a `TagCalibrator`'s parameters select: threshold, grouping, scaling, recalibrator, tag_offsets, selector."""
 
@@ -240,20 +239,20 @@ class ArraySteps:
     grouping: Grouping  # (labels, their gold frequencies) -> groups of labels that share a map
     scaling: Scaling | None  # of all scores of a unit, before the maps
     recalibrator: Recalibrator  # the unfitted map of each group
-    tag_offsets: TagOffsets | bool | None  # a correction for each tag, after the maps
+    tag_offsets: bool  # a correction for each tag, after the maps
     selector: Selector | None  # the comparison of method "auto"
 
 
-def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float) -> ArraySteps:
+def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: bool, threshold: float) -> ArraySteps:
     """Build the steps from parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
-    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
+    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())
     selector = None
     if isinstance(method, str) and method == AUTO:
         for name, step in (("scaling", scaler), ("tag_offsets", tag_offsets)):
             if step:
                 raise calib_error("C293", setting=name)
-        selector = Selector({IsotonicRegression.short: IsotonicRegression()})
+        selector = make_selector()
         method = IsotonicRegression()
     return ArraySteps(
         threshold=check_threshold(threshold),

@@ -11,7 +11,6 @@ from ...calibration.fit_summaries import SELECTION, HeldOut
 from ...calibration.recalibrators import Recalibrator
 from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ...calibration.scaling import Scaling
-from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
 from ...registry import registered_maker
@@ -39,11 +38,6 @@ def _check_setting(value: Any, where: str) -> Any:
     return value
 
 
-def _check_offsets(value: Any, where: str) -> TagOffsets | bool | None:
-    """Return the saved parameter tag_offsets, a dict as `TagOffsets`. RAISES InvalidState: it is no dict, bool or None."""
-    return TagOffsets.read(value, where) if isinstance(value, dict) else maybe(flag)(value, where)
-
-
 def _check_label(value: Any, where: str) -> Any:
     """Return a saved label, which is a text or a number. RAISES InvalidState: it is neither."""
     if not isinstance(value, (str, int, float)):
@@ -65,7 +59,7 @@ _PARAMETERS = record(
         "method": _check_setting,
         "n_groups": whole(1),
         "scaling": _check_setting,
-        "tag_offsets": _check_offsets,
+        "tag_offsets": flag,
         "threshold": maybe(number(0.0, 1.0)),
         "normalize": _check_setting,
         "classes": maybe(list_of(_check_label)),
@@ -114,8 +108,6 @@ def dump(calibrator: TagCalibrator) -> bytes:
 
 def _as_plain_data(value: Any) -> Any:
     """Return a parameter as plain data; a calibration step as its registered name and settings, not what it has learned."""
-    if isinstance(value, TagOffsets):
-        return value.clone().state()
     kind = next((kind for kind, base in _BASE_CLASSES.items() if isinstance(value, base)), None)
     if kind is not None:
         return {kind: value.registered, "settings": value.settings(), "learned": {}}

@@ -32,7 +32,6 @@ from .messages import WARNINGS, calib_error
 if TYPE_CHECKING:
     from ...calibration.recalibrators import Recalibrator
     from ...calibration.scaling import Scaling
-    from ...calibration.tag_offsets import TagOffsets
 
 # Name of what the intervals of a report resample if no documents are given.
 UNIT = "unit"
@@ -49,7 +48,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         isotonic, or another registered one.
     n_groups (int): Number of tag frequency groups, each with its own map; with "auto" only for the evaluation.
     scaling (str | Scaling | None): Scaling of a unit's scores before the maps: temperature, vector or matrix.
-    tag_offsets (bool | TagOffsets): Whether each tag gets a correction of its own, shrunk towards that of its group.
+    tag_offsets (bool): Whether each tag gets a correction of its own, shrunk towards that of its group.
     threshold (float | None): Lower scores take no part in the calibration. None is 0 for at most 20 classes, else .01, which
         Kranzlein et al. (2021, section 3.1) take for hundreds of tags.
     normalize (bool | str): True divides a unit's scores by their sum; "other" adds the probability of other tags to the sum.
@@ -77,7 +76,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         method: str | Recalibrator = "auto",
         n_groups: int = 5,
         scaling: str | Scaling | None = None,
-        tag_offsets: bool | TagOffsets = False,
+        tag_offsets: bool = False,
         threshold: float | None = None,
         normalize: bool | str = False,
         classes: Sequence[Any] | None = None,

@@ -19,7 +19,6 @@ from spacy.training import Example
 
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegression
-from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from tests.made import SCORED_TAGS, TagScores
 from tests.pipe.test_registered import Halved
@@ -225,9 +224,9 @@ def test_an_estimator_works_in_grid_search_pipeline_and_clone(made):
     assert search.best_params_ == {"method": "isotonic"}
     softened = make_pipeline(FunctionTransformer(np.sqrt), TagCalibrator("platt", normalize=True)).fit(made.P, made.y)
     assert_allclose(softened.predict_proba(made.P).sum(axis=1), 1)
-    copied = clone(TagCalibrator(HistogramBinning(3), tag_offsets=TagOffsets(2.0)))
+    copied = clone(TagCalibrator(HistogramBinning(3), tag_offsets=True))
     assert copied.get_params()["method"].n_bins == 3
-    assert copied.get_params()["tag_offsets"].strength == 2.0
+    assert copied.get_params()["tag_offsets"] is True
 
 
 def test_data_frames_name_the_columns(made):
