@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,8 @@ class Feature(ABC):
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
         """Return the columns of this feature, each an array with one value per token."""
 
-    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        """Return the description of each of the n_columns columns that the feature has for these tokens."""
+    def column_names(self, tokens: TokenScores) -> Sequence[str]:
+        """Return the description of each column that the feature has for these tokens."""
         return self.columns
 
 
@@ -123,7 +124,7 @@ class FurtherScoresFeature(Feature):
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
         return tuple(tokens.words.further_scores.values())
 
-    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
+    def column_names(self, tokens: TokenScores) -> Sequence[str]:
         return tuple(tokens.words.further_scores)
 
 
@@ -132,16 +133,9 @@ _FEATURES = DocumentConfidence(), FurtherScoresFeature(), NeighbourConfidence()
 FEATURES: dict[str, Feature] = {feature.name: feature for feature in _FEATURES}
 
 
-class DocFunction(Feature):
-    """A feature that a function computes from Docs, shape (n_tokens,) or (n_tokens, k). Configs cannot name it."""
+@dataclass(frozen=True)
+class DocFunction:
+    """A function of Docs that returns k numbers for each token, shape (n_tokens, k), stored as `Words.columns[name]`."""
 
-    def __init__(self, name: str, function: Callable[[Sequence[Any]], NDArray[Any]]):
-        self.name = name
-        self.columns = (name,)
-        self.function = function
-
-    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        return tuple(tokens.words.columns[self.name].T)
-
-    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        return self.columns if n_columns == 1 else [f"{self.name}, column {column + 1}" for column in range(n_columns)]
+    name: str
+    function: Callable[[Sequence[Any]], NDArray[Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -161,11 +162,9 @@ def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
     """Return the standardized features, (k, n); store feature, description, mean and deviation of each in the context."""
     values = [feature(tokens) for feature in context.features]
     context.columns_ = tuple(
-        (feature.name, meaning)
-        for feature, columns in zip(context.features, values, strict=True)
-        for meaning in feature.column_names(tokens, len(columns))
+        (feature.name, meaning) for feature in context.features for meaning in feature.column_names(tokens)
     )
-    columns = [column for columns in values for column in columns]
+    columns = [*chain.from_iterable(values)]
     deviations = np.array([column.std() for column in columns])
     context.centers_ = np.array([column.mean() for column in columns])
     context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)

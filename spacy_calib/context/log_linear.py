@@ -152,14 +152,10 @@ class PairData:
 def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
     """Fit the model with the L2 penalty of lowest log loss on held-out documents; return (model, out-of-fold probabilities).
 
-    With few documents the penalty is the strongest one; with one document the probabilities are in-sample.
+    data (PairData): Pairs of at least two documents. With fewer than DOCUMENTS_TO_CHOOSE the penalty is the strongest one.
     """
-    n_documents = len(np.unique(data.documents))
-    if n_documents < 2:
-        model = _fit_model(data, RIDGES[0])
-        return model, model.predict(data.log_odds, data.inputs)
     ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
-    if n_documents >= DOCUMENTS_TO_CHOOSE:
+    if len(np.unique(data.documents)) >= DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_SEARCH_PAIRS)), choosing)
     fitting.update(0.0)
     model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)

@@ -55,7 +55,7 @@ class TokenContext:
     Its inputs are the log-odds of the score and of its rival (the best other tag), both tags, the ending, form and shape,
     the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): Further inputs. functions (tuple[DocFunction, ...]): Features that are computed from Docs.
+    features (Sequence[Feature]): Further inputs.
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher. shrink (float): How far scores
         shrink, after the recalibrators, towards a line in the raw log-odds: 0 not at all, 1 fully.
     columns_ (tuple): (name of the feature, description) of each feature column. centers_, scales_ (Floats): Mean and deviation
@@ -65,6 +65,7 @@ class TokenContext:
     """
 
     registered = "spacy-calib.Context.v1"
+    functions: tuple[DocFunction, ...] = ()  # it reads only words and scores
 
     def __init__(self, features: Sequence[Feature], when: str = "always", shrink: float = 0.0):
         if when not in WHEN:
@@ -72,7 +73,6 @@ class TokenContext:
         if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
             raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
         self.features = tuple(features)
-        self.functions = tuple(feature for feature in self.features if isinstance(feature, DocFunction))
         self.when = when
         self.shrink = float(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
@@ -106,7 +106,7 @@ class TokenContext:
         values (Sequence): For each feature its columns, each of shape (n_tokens,).
         """
         columns = [*chain.from_iterable(values)]
-        if len(columns) != len(self.columns_) or self.functions:  # functions are checked one by one
+        if len(columns) != len(self.columns_):
             for feature, columns_of_feature in zip(self.features, values, strict=True):
                 expected = sum(name == feature.name for name, _ in self.columns_)
                 if len(columns_of_feature) != expected:

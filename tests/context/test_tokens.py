@@ -113,6 +113,13 @@ def test_scores_of_a_doc_depend_on_no_other_doc():
         assert np.array_equal(adjusted_scores(found.context, words_of(docs), own), whole[mine])
 
 
+def test_a_feature_with_fewer_columns_than_in_the_fit_is_refused():
+    found, words, pairs = fitted_context()
+    values = [feature(token_scores(words, pairs.rows, pairs.tags, pairs.scores)) for feature in found.context.features]
+    with pytest.raises(CalibError, match="C204"):
+        found.context.standardize([values[0][:1], *values[1:]], len(words))
+
+
 def test_tokens_without_entries_and_empty_docs():
     found, _, _ = fitted_context()
     words = words_of([[], [1, -2, 3], []])
