@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from ...registry import recalibrators, scalings
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
 from .messages import calib_error
 
+if TYPE_CHECKING:
+    from .tag_calibrator import TagCalibrator
+
 
 def is_triple(P: Any) -> bool:
     """Return whether the scores P are given as a tuple (rows, tags, scores), not as a matrix."""
@@ -37,14 +40,14 @@ def check_range(values: NDArray[Any]) -> None:
         raise calib_error("C001", name="P", wanted="numbers in [0, 1]", given=actual)
 
 
-def read_dense(array: NDArray[Any]) -> DenseScores:
-    """Convert an array of probabilities (n_units, n_tags) into `Scores`. RAISES C001: they are not in [0, 1]."""
-    check_range(array)
-    return DenseScores(np.clip(array, 0.0, 1.0) if array.size and (array.min() < 0 or array.max() > 1) else array)
+def read_matrix(matrix: Any) -> Scores:
+    """Convert an array or a scipy sparse matrix (n_units, n_tags) into `Scores`. RAISES C001: values not in [0, 1]."""
+    from scipy.sparse import issparse
 
-
-def read_sparse(matrix: Any) -> SparseScores:
-    """Convert a scipy sparse matrix (n_units, n_tags) into `Scores`, duplicates summed. RAISES C001: they are not in [0, 1]."""
+    if not issparse(matrix):
+        check_range(matrix)
+        has_rounding_errors = matrix.size and (matrix.min() < 0 or matrix.max() > 1)
+        return DenseScores(np.clip(matrix, 0.0, 1.0) if has_rounding_errors else matrix)
     check_range(matrix.data)
     entries = from_sparse(matrix, 0.0)
     check_range(entries.scores)  # duplicate entries are summed, which may exceed 1
@@ -227,8 +230,6 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
 Step = TypeVar("Step", Recalibrator, Scaling)
 
 AUTO = "auto"
-# Parameters of `TagCalibrator` that `make_steps` takes.
-STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -243,24 +244,23 @@ class ArraySteps:
     selector: Selector | None  # the comparison of method "auto"
 
 
-def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: bool, threshold: float) -> ArraySteps:
-    """Build the steps from parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
-    grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
-    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())
-    selector = None
-    if isinstance(method, str) and method == AUTO:
-        for name, step in (("scaling", scaler), ("tag_offsets", tag_offsets)):
-            if step:
-                raise calib_error("C293", setting=name)
-        selector = make_selector()
-        method = IsotonicRegression()
+def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
+    """Build the steps from the parameters of a `TagCalibrator`.
+
+    threshold (float): That of the parameters, or the default. RAISES C001: out of range. C293: scaling or offsets with "auto".
+    """
+    is_auto = isinstance(calibrator.method, str) and calibrator.method == AUTO
+    for name in ("scaling", "tag_offsets"):
+        if is_auto and getattr(calibrator, name):
+            raise calib_error("C293", setting=name)
+    method = IsotonicRegression() if is_auto else calibrator.method
     return ArraySteps(
         threshold=check_threshold(threshold),
-        grouping=grouping,
-        scaling=scaler,
+        grouping=partial(tag_frequency_groups, n_groups=check_count("n_groups", calibrator.n_groups)),
+        scaling=None if calibrator.scaling is None else _get_step("scaling", calibrator.scaling, Scaling, scalings()),
         recalibrator=_get_step("method", method, Recalibrator, recalibrators(), (AUTO,)),  # type: ignore[type-abstract]
-        tag_offsets=tag_offsets,
-        selector=selector,
+        tag_offsets=calibrator.tag_offsets,
+        selector=make_selector() if is_auto else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from ...errors import CalibError, brief
 from ...registry import registered_maker
 from ...schema import InvalidState, dict_of, flag, list_of, maybe, number, record, text, whole
 from ...types import Groups
-from .inputs import STEP_PARAMETERS, make_steps
+from .inputs import make_steps
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -145,8 +144,7 @@ def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> 
     if parameters["tag_counts"] is not None:
         parameters["tag_counts"] = dict(parameters["tag_counts"])
     calibrator = estimator_class(**parameters)
-    steps = {name: parameters[name] for name in STEP_PARAMETERS}
-    make_steps(**{**steps, "threshold": state["threshold"]})  # raises if a parameter is out of range
+    make_steps(calibrator, state["threshold"])  # raises if a parameter is out of range
     calibrator.calibration_ = TokenCalibration.from_state(state, check_normalize(calibrator.normalize), load)
     calibrator.classes_ = np.array(state["classes"])
     calibrator.n_features_in_ = len(state["classes"])
@@ -158,11 +156,3 @@ def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> 
     calibrator.unknown_gold_ = state["unknown_gold"]
     calibrator.held_out_ = state["held_out"]
     return calibrator
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. RAISES C298: it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise calib_error("C298", path=path, why=error.strerror or error) from None

@@ -105,8 +105,7 @@ def test_rows_of_predict_proba_sum_to_one(made, normalize):
     given = calibrator.predict_proba(made.P)
     assert_allclose(given.sum(axis=1), 1, atol=1e-12)
     assert log_loss(made.y, given, labels=SCORED_TAGS) > 0  # warnings are errors here
-    plain = calibrator.predict_proba(made.P, normalize=False)
-    assert_array_equal(plain, calibrator.transform(made.P))
+    plain = calibrator.transform(made.P)
     floors = np.maximum(plain, 0.5 / len(made.y))
     assert_allclose(given, floors / floors.sum(axis=1, keepdims=True))
     assert normalize is not False or abs(plain.sum(axis=1) - 1).max() > 0.01
