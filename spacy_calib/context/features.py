@@ -15,7 +15,7 @@ from ..pairs.build import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 
-# Added to each Doc before its means are taken: ten average tokens, with the sums of their top scores and entropies.
+# Added to the sums of each Doc before its means are taken: ten average tokens (number, top scores, entropies).
 _PRIOR_SUMS = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
@@ -60,20 +60,6 @@ class TokenScores:
         surprise = -probabilities * np.log(probabilities)
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
 
-    def document_means(self, *values: Floats, prior_sums: Floats = _PRIOR_SUMS) -> Floats:
-        """Return means over the scored tokens of each token's Doc, (k, n), shrunk towards average tokens: short Docs vary less.
-
-        values (Floats): k columns, each with a value per token.
-        prior_sums (Floats): Number of average tokens, and the sum of their values in each column, shape (1 + k, 1).
-        """
-        starts = self.words.starts
-        n_docs = len(starts) - 1
-        docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
-        # bincount adds token by token in any batch: the last bit of an input can change a fit.
-        sums = np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)])
-        means = (sums[1:] + prior_sums[1:]) / (sums[0] + prior_sums[0])
-        return means[:, docs]
-
 
 class Feature(ABC):
     """A property of a token, other than its word and tags, that may show whether its scores are too high or too low.
@@ -111,7 +97,12 @@ class DocumentConfidence(Feature):
     columns = ("the document's mean confidence", "the document's mean entropy", "that confidence, times the token's")
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        confidence, entropy = tokens.document_means(sigmoid(tokens.top_log_odds[0]), tokens.entropy)
+        """Return the means over the scored tokens of each token's Doc, shrunk towards average tokens: short Docs vary less."""
+        docs, n_docs = tokens.words.docs, len(tokens.words.starts) - 1
+        values = tokens.is_scored, sigmoid(tokens.top_log_odds[0]), tokens.entropy
+        # bincount adds token by token in any batch: the last bit of an input can change a fit.
+        sums = _PRIOR_SUMS + [np.bincount(docs, column * tokens.is_scored, n_docs) for column in values]
+        confidence, entropy = (sums[1:] / sums[0])[:, docs]
         return confidence, entropy, confidence * tokens.top_log_odds[0]
 
 

@@ -105,7 +105,7 @@ def fit_token_context(
     pair_data = PairData(pair_log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
     context.model_, held_out = fit_pairs(pair_data, progress)
     unlabelled_scores = context.model_.predict(pair_log_odds[n:], inputs.take(slice(n, None)))
-    context.vocabulary_, context.model_ = salted_words, context.model_.reindex_words(inputs.blocks, salted_indices, n_tags + 1)
+    context.vocabulary_, context.model_ = salted_words, context.model_.reindex_words(salted_indices, n_tags + 1)
     comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
     info = describe_context(context, comparison, _share_reordered(pairs, held_out))
     view = replace(view, adjusted_scores=np.concatenate([held_out, unlabelled_scores])[order])

@@ -111,18 +111,18 @@ class LogLinear(Serializable):
             parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # no code (-1): the 0 before the block
         return sigmoid(np.add.reduce(parts)[:n])
 
-    def reindex_words(self, blocks: Sequence[WeightBlock], new_indices: Mapping[str, Ints], n: int) -> LogLinear:
-        """Return the model for a reordered vocabulary. A code in a block of words is index * n + tag.
+    def reindex_words(self, new_indices: Mapping[str, Ints], n: int) -> LogLinear:
+        """Return the model for a reordered vocabulary. A code in a block of words is index of the word * n + tag.
 
-        new_indices (Mapping): "form" or "ending" -> new index of each old one. n (int): Number of tag codes of each word.
+        new_indices (Mapping): "form" or "ending", the name of a block -> new index of each old one. n (int): Number of tags
+            that codes tell apart.
         """
         weights_by_block = dict(self.weights)
-        for block in blocks:
-            if block.words:
-                weights = self.weights[block.name]
-                codes = new_indices[block.words][weights.codes // n] * n + weights.codes % n
-                order = np.argsort(codes)
-                weights_by_block[block.name] = BlockWeights(codes[order], weights.values[order], weights.size)
+        for name in new_indices.keys() & self.weights.keys():  # a model of scores alone has no block of words
+            weights = self.weights[name]
+            codes = new_indices[name][weights.codes // n] * n + weights.codes % n
+            order = np.argsort(codes)
+            weights_by_block[name] = BlockWeights(codes[order], weights.values[order], weights.size)
         return LogLinear(self.ridge, weights_by_block)
 
     @property

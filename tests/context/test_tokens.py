@@ -72,8 +72,7 @@ def test_empty_docs_part_no_neighbours():
 def test_document_means_are_shrunk_towards_those_of_average_tokens():
     tokens = token_scores(words_of([[1, 2, -3], [4]]), [0, 1], [0, 0], [0.6, 0.8])
     # (.6 + .8 + 10 * .9) / (2 + 10), and of a Doc without scores .9
-    (means,) = tokens.document_means(np.array([0.6, 0.8, 0.0, 0.0]), prior_sums=np.array([[10.0], [9.0]]))
-    assert means == pytest.approx([10.4 / 12] * 3 + [0.9])
+    assert DocumentConfidence()(tokens)[0] == pytest.approx([10.4 / 12] * 3 + [0.9])
 
 
 def test_the_rival_is_the_second_likeliest_entry():

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...calibration.fit_summaries import SELECTION, HeldOut
-from ...calibration.recalibrators import Recalibrator
-from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
-from ...calibration.scaling import Scaling
+from ...calibration.saved import (
+    FORMAT_VERSION,
+    KINDS,
+    MissingPart,
+    OtherVersion,
+    Part,
+    UnreadableState,
+    make_part,
+    pack,
+    unpack,
+)
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
 from ...registry import registered_maker
@@ -24,8 +32,6 @@ if TYPE_CHECKING:
     Estimator = TypeVar("Estimator", bound=TagCalibrator)
 
 FORMAT = "spacy-calib-arrays"
-# Registry -> base class of its objects.
-_BASE_CLASSES = {"@calib_recalibrators": Recalibrator, "@calib_scalings": Scaling}
 
 
 def _check_setting(value: Any, where: str) -> Any:
@@ -107,9 +113,8 @@ def dump(calibrator: TagCalibrator) -> bytes:
 
 def _as_plain_data(value: Any) -> Any:
     """Return a parameter as plain data; a calibration step as its registered name and settings, not what it has learned."""
-    kind = next((kind for kind, base in _BASE_CLASSES.items() if isinstance(value, base)), None)
-    if kind is not None:
-        return {kind: value.registered, "settings": value.settings(), "learned": {}}
+    if isinstance(value, Part):
+        return {value.kind: value.registered, "settings": value.settings(), "learned": {}}
     return value.item() if isinstance(value, np.generic) else value
 
 
