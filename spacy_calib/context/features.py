@@ -38,24 +38,27 @@ class TokenScores:
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
         """Find the two most probable tags of each token, the most probable tags of its neighbours, and its entropy."""
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
-        n = len(words.forms)
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
-        # `entries` has the index of each token's highest and second entry; _NO_TOP picks the values of a missing one.
+        n = len(words.forms)
+        # The index of each token's highest and second entry; _NO_TOP and _NO_NEIGHBOUR are indices of values added at the end.
         top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
-        runner_up = not_top[find_top(rows[not_top], scores[not_top])]
-        entries = np.empty((2, n), dtype=np.intp)
-        entries[:] = _NO_TOP
-        entries[0, rows[top]], entries[1, rows[runner_up]] = top, runner_up
-        log_odds_, tags_ = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
-        self.top_log_odds: Floats = log_odds_[entries]
-        self.top_tags: Ints = tags_[entries]
+        second = not_top[find_top(rows[not_top], scores[not_top])]
+        entries = np.full((2, n), _NO_TOP)
+        entries[0, rows[top]], entries[1, rows[second]] = top, second
+        entry_log_odds, entry_tags = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
+        self.top_log_odds: Floats = entry_log_odds[entries]
+        self.top_tags: Ints = entry_tags[entries]
         self.is_scored: Flags = (entries[0] >= 0) & words.counts
+        # The top entry of the previous token (row 0: shifted to the right) and of the next one (row 1: shifted to the left).
         neighbours = np.empty((2, n + 1), dtype=np.intp)
         neighbours[0, 1:] = neighbours[1, :-1] = np.where(self.is_scored, entries[0], _NO_NEIGHBOUR)
-        neighbours[:, words.starts] = _NO_NEIGHBOUR
-        near_log_odds, near_tags = log_odds_[neighbours], tags_[neighbours]
-        self.neighbours = (near_log_odds[0, :-1], near_tags[0, :-1]), (near_log_odds[1, 1:], near_tags[1, 1:])
+        neighbours[:, words.starts] = _NO_NEIGHBOUR  # none across the boundary of two Docs
+        previous, following = neighbours[0, :-1], neighbours[1, 1:]
+        self.neighbours = (
+            (entry_log_odds[previous], entry_tags[previous]),
+            (entry_log_odds[following], entry_tags[following]),
+        )
         probabilities = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
         surprise = -probabilities * np.log(probabilities)
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]

@@ -202,13 +202,13 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     """Return the model of minimum log loss plus L2 penalty. start (LogLinear | None): Initial weights; None for 0."""
     from scipy.sparse import csr_matrix, hstack
 
-    blocks, inputs = data.inputs.blocks, data.inputs
-    parts = [inputs.inputs_of(block) for block in blocks]
-    distinct = [np.unique(codes[codes >= 0]) for codes, _ in parts]
-    matrices = [_design(codes, columns, numbers) for (codes, numbers), columns in zip(parts, distinct, strict=True)]
-    design = hstack(matrices).tocsr()
-    design_t = csr_matrix(design.T)
-    sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
+    blocks = data.inputs.blocks
+    codes_and_numbers = [data.inputs.inputs_of(block) for block in blocks]
+    distinct_codes = [np.unique(codes[codes >= 0]) for codes, _ in codes_and_numbers]
+    parts = zip(codes_and_numbers, distinct_codes, strict=True)
+    design = hstack([_design(codes, distinct, numbers) for (codes, numbers), distinct in parts]).tocsr()
+    transposed_design = csr_matrix(design.T)
+    sizes = [len(distinct) * block.width for block, distinct in zip(blocks, distinct_codes, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)  # a weak prior if the share is 0
     probabilities = sigmoid(data.log_odds)
     # Weights are scaled by the curvature of the loss, or the search would take several times as many steps.
@@ -219,17 +219,18 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
         margins = data.log_odds + design @ values
         residuals = sigmoid(margins) - data.hits
         total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
-        return total, (design_t @ residuals + penalty * values) * units
+        return total, (transposed_design @ residuals + penalty * values) * units
 
     first = np.zeros(len(units))
     if start is not None:
-        values_of_blocks = [start.weights[block.name].find(codes) for block, codes in zip(blocks, distinct, strict=True)]
-        first = np.concatenate([values.ravel() for values in values_of_blocks]) / units
+        pairs_of_blocks = zip(blocks, distinct_codes, strict=True)
+        first = np.concatenate([start.weights[block.name].find(codes).ravel() for block, codes in pairs_of_blocks]) / units
     values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
-    weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
-    return LogLinear(
-        ridge, {block.name: BlockWeights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}
-    )
+    weights = {
+        block.name: BlockWeights(codes, part.reshape(-1, block.width), block.size)
+        for block, codes, part in zip(blocks, distinct_codes, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
+    }
+    return LogLinear(ridge, weights)
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:

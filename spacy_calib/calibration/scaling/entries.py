@@ -61,24 +61,24 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool 
         entries (`sources` and `targets`).
     """
     distinct, token_of_score = np.unique(rows, return_inverse=True)
-    n = len(distinct)
+    n_tokens, n_scores = len(distinct), len(rows)
+    # One entry for each score, then one for the rest of each token. A tag past the end must not be taken for a rest (n_tags).
+    tokens = np.concatenate([token_of_score, np.arange(n_tokens)])
+    columns = np.concatenate([np.where(tags >= n_tags, n_tags + 1, tags), np.full(n_tokens, n_tags)])
+    values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n_tokens)])
+    is_rest = np.arange(len(tokens)) >= n_scores
     # Within a token: its tags, highest score first; then the rest.
-    tokens = np.concatenate([token_of_score, np.arange(n)])
-    columns = np.concatenate([np.minimum(tags, n_tags + 1), np.full(n, n_tags)])
-    columns[: len(tags)][tags == n_tags] = n_tags + 1  # a tag past the end, not a rest
-    values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n)])
-    is_rest = np.arange(len(tokens)) >= len(rows)
     order = np.lexsort((columns, -values, is_rest, tokens))
     tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
     # Summed after sorting, so that the order of the arguments does not change the last bit.
-    values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n), LEAST_REST)
+    values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n_tokens), LEAST_REST)
     logs = np.log(values)
-    starts = np.searchsorted(tokens, np.arange(n))
+    starts = np.searchsorted(tokens, np.arange(n_tokens))
     inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(FLOOR), 0.0))
     sources = targets = np.zeros(0, dtype=np.intp)
     if pairwise:
         # Each entry is the target of its token's first (highest) entries, the rest not among them.
-        n_sources = np.minimum(np.bincount(token_of_score, minlength=n), MOST_INPUTS)[tokens]
+        n_sources = np.minimum(np.bincount(token_of_score, minlength=n_tokens), MOST_INPUTS)[tokens]
         targets = np.repeat(np.arange(len(tokens)), n_sources)
         firsts = np.cumsum(n_sources) - n_sources
         sources = np.arange(len(targets)) + np.repeat(starts[tokens] - firsts, n_sources)
@@ -136,19 +136,19 @@ class PairwiseScaler:
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
         """Return the scaled probabilities of n > 0 entries. Arguments as in `Scaling.scale`, with tokens (rows) ascending."""
-        begins = np.ones(len(tokens), dtype=bool)
+        begins = np.ones(len(tokens), dtype=bool)  # whether an entry is the first of its token
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
-        step = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
-        if len(starts) <= step:
+        n_together = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
+        if len(starts) <= n_together:
             return self._scale(starts, tags, scores, is_input)
-        cuts = [*starts[::step].tolist(), len(tokens)]
-        parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
-        starts_in_part = [starts[index : index + step] - starts[index] for index in range(0, len(starts), step)]
-        scaled_parts = [
-            self._scale(first, tags[part], scores[part], None if is_input is None else is_input[part])
-            for first, part in zip(starts_in_part, parts, strict=True)
-        ]
+        scaled_parts = []
+        for index in range(0, len(starts), n_together):
+            part_starts = starts[index : index + n_together]
+            end = starts[index + n_together] if index + n_together < len(starts) else len(tokens)
+            part = slice(part_starts[0], end)
+            flags = None if is_input is None else is_input[part]
+            scaled_parts.append(self._scale(part_starts - part_starts[0], tags[part], scores[part], flags))
         return np.concatenate(scaled_parts)
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
 from ..solvers import PRIOR, minimize_smooth
-from .entries import lay_out, number_codes
+from .entries import Entries, lay_out, number_codes
 
 if TYPE_CHECKING:
     from .scaling import Scaling
@@ -49,28 +50,20 @@ class Objective:
         """Build the sparse design matrix of the pairs, the penalties, and the unit of each coefficient."""
         from scipy.sparse import csr_matrix
 
-        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
-        self.has_biases, self.entries = scaling.biased, entries
-        self.n_biases = entries.n_tags + 2 if scaling.biased else 0
-        is_hit = np.zeros(len(entries.tags), dtype=bool)
-        is_tag = entries.origin >= 0
-        is_hit[is_tag] = pairs.hits[entries.origin[is_tag]]
-        has_hit = np.add.reduceat(is_hit, entries.starts) > 0
-        self.gold = is_hit | ((entries.origin < 0) & ~has_hit[entries.tokens])  # a token without a hit: its rest
+        self.entries = entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
+        self.gold = _find_gold(entries, pairs)
+        self.has_biases = scaling.biased
+        self.n_biases = n_tags + 2 if scaling.biased else 0
+        # The design matrix has a row for each entry (target) and a column for each pair of tags (source, target) that occurs.
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
             n = len(entries.tags) if scaling.pairwise == "self" else 0  # codes: tag * (n_tags + 2) + the same tag
-            codes, targets, inputs = (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
-        self.codes, column = number_codes(codes, (entries.n_tags + 2) ** 2)
+            codes, targets, inputs = (entries.tags * (n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
+        self.codes, column = number_codes(codes, (n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
-        self.penalty = np.concatenate(
-            [
-                np.full(1, PRIOR),
-                np.full(self.n_biases, scaling.ridge_ * _SHARE_OF_BIASES),
-                np.full(len(self.codes), scaling.ridge_),
-            ]
-        )
+        bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES
+        self.penalty = np.repeat([PRIOR, bias_penalty, scaling.ridge_], [1, self.n_biases, len(self.codes)])
         probabilities = np.exp(entries.logs)
         variance = probabilities * (1.0 - probabilities)
         curvature = self._gradient(variance, entries.logs**2, self.design.power(2)) + self.penalty
@@ -116,6 +109,15 @@ class Objective:
         """Return the sum over entries of residual * feature, for the factor (logs), each bias, and each weight (design)."""
         biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.has_biases else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
+
+
+def _find_gold(entries: Entries, pairs: Pairs) -> NDArray[np.bool_]:
+    """Return whether each entry is the gold outcome of its token: the tag that hits, or the rest of a token without a hit."""
+    is_rest = entries.origin < 0
+    is_hit = np.zeros(len(entries.tags), dtype=bool)
+    is_hit[~is_rest] = pairs.hits[entries.origin[~is_rest]]
+    has_hit = np.add.reduceat(is_hit, entries.starts) > 0
+    return is_hit | (is_rest & ~has_hit[entries.tokens])
 
 
 def descend(start: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:

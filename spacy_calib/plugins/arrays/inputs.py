@@ -68,20 +68,21 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
     scores = scores.astype(np.float64)
     check_range(scores)
     n = int(rows.max(initial=-1)) + 1 if n_units is None else n_units
-    if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n):
-        expected = "numbers of units" if rows.dtype.kind not in "iu" else f"numbers of units from 0 to {n - 1}"
+    is_whole = rows.dtype.kind in "iu"
+    if rows.size and not (is_whole and rows.min() >= 0 and rows.max() < n):
+        expected = f"numbers of units from 0 to {n - 1}" if is_whole else "numbers of units"
         raise calib_error("C001", name="rows", wanted=expected, given=f"{rows.min()} to {rows.max()}")
     columns = find_columns(tags, labels)
     unknown = np.flatnonzero(columns < 0)
     if len(unknown):
         raise calib_error("C294", given=repr(tags[unknown[0]].item()), known=", ".join(map(str, labels)))
     order = np.lexsort((columns, rows))
-    rows, columns = rows[order].astype(np.intp), columns[order]
+    rows, columns, scores = rows[order].astype(np.intp), columns[order], scores[order]
     duplicates = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
     if len(duplicates):
         entry = f"{labels[columns[duplicates[0]]]!r} twice for unit {rows[duplicates[0]]}"
         raise calib_error("C001", name="P", wanted="one score for each unit and tag", given=entry)
-    return SparseScores(Marginals(rows, columns, np.clip(scores[order], 0.0, 1.0), n))
+    return SparseScores(Marginals(rows, columns, np.clip(scores, 0.0, 1.0), n))
 
 
 def index_labels(labels: Sequence[Any]) -> dict[Any, int]:
@@ -217,12 +218,10 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
     entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():  # FitData takes ascending documents: renumber the units
         order = np.argsort(documents, kind="stable")
-        new_rows = np.empty(len(order), dtype=np.intp)
-        new_rows[order] = np.arange(len(order))
-        rows = new_rows[entries.rows]
+        gold, documents = gold[order], documents[order]
+        rows = np.argsort(order)[entries.rows]  # the new number of each entry's unit
         entry_order = np.argsort(rows, kind="stable")
         entries = Marginals(rows[entry_order], entries.tags[entry_order], entries.scores[entry_order], entries.n_tokens)
-        gold, documents = gold[order], documents[order]
     pairs = pair_up(entries, gold)
     return FitData(pairs, gold, documents[pairs.rows], n_tags, threshold)
 
