@@ -183,7 +183,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
     """Return the pairs of all tokens, with gold or without, as the maps receive them. The plan must have no context."""
     assert calibration.maps is not None
-    first_steps = calibration.steps[: -len(calibration.steps_after(calibration.maps)) - 1]  # all before the maps
+    first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
     pairs, _ = interleave(plan.pairs_of(data), data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores))
     return Predictions.of_pairs(pairs, 0.0)

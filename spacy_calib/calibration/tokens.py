@@ -159,7 +159,7 @@ class TokenCalibration:
     def steps_after(self, step: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """Return the steps that follow this one."""
         steps = self.steps
-        return steps[1 + next(i for i, candidate in enumerate(steps) if candidate is step) :]
+        return steps[1 + steps.index(step) :]
 
     def calibrate(
         self, scores: Scores, threshold: float, words: Any = None, predicted_labels: PredictedLabels | None = None
