@@ -42,9 +42,9 @@ REGISTERED = {
         "spacy-calib.OneVsRest.v1": ".calibration.grouping.fixed:make_one_vs_rest_grouping",
     },
     "calib_scalings": {
-        "spacy-calib.TemperatureScaling.v1": ".calibration.scaling.log_linear:TemperatureScaling",
-        "spacy-calib.VectorScaling.v1": ".calibration.scaling.log_linear:VectorScaling",
-        "spacy-calib.MatrixScaling.v1": ".calibration.scaling.log_linear:MatrixScaling",
+        "spacy-calib.TemperatureScaling.v1": ".calibration.scaling.scaling:TemperatureScaling",
+        "spacy-calib.VectorScaling.v1": ".calibration.scaling.scaling:VectorScaling",
+        "spacy-calib.MatrixScaling.v1": ".calibration.scaling.scaling:MatrixScaling",
     },
     "calib_recalibrators": {
         "spacy-calib.Identity.v1": ".calibration.recalibrators.identity:Identity",

@@ -199,10 +199,10 @@ sys.meta_path.insert(0, Refuse())
 import numpy as np
 from spacy_calib import metrics, types as nouns
 from spacy_calib.calibration import grouped
+from spacy_calib.calibration.choice import ChoiceInputs, choose_plan
 from spacy_calib.calibration import cutoffs, spans, thresholds
 from spacy_calib.calibration.grouping.tag_frequency import group_with_singletons
 from spacy_calib.calibration.grouping.fixed import shared_group
-from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
 from spacy_calib.calibration.selector import Selector
 from spacy_calib.calibration.token_fit import FitData
@@ -213,10 +213,11 @@ from spacy_calib.plugins.review.queue import choosing, findings, formats, orders
 made = nouns.Pairs(np.arange(20), np.zeros(20, int), np.linspace(0, 1, 20), np.arange(20) > 9, 20)
 fitted = grouped.GroupedRecalibrator(HistogramBinning(2), shared_group(["A"], {"A": 1})).fit(made)
 assert metrics.smce(made, fitted.predict(made.scores, made.tags)) is not None
-pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {"A": 1}), TagOffsets()).fit(made)
+pooled = grouped.GroupedRecalibrator(Beta(), shared_group(["A"], {"A": 1}), True).fit(made)
 assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
 data = FitData(made, np.zeros(20, int), np.arange(20) // 2, 1, 0.01)
-found = Selector({"platt": Platt()}, [1])(data, lambda grouping: grouping(["A"], {"A": 1}), scalable=False)
+inputs = ChoiceInputs(data, lambda grouping: grouping(["A"], {"A": 1}), scalable=False)
+found = choose_plan(Selector({"platt": Platt()}, [1]), inputs)
 assert found.table["chosen"] == "platt, 1 group"
 groups = group_with_singletons(shared_group, ["O", "A"], {"A": 1}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)

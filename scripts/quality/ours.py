@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from quality.data import THRESHOLD, DataSet, Split
 
+from spacy_calib.calibration.choice import ChoiceInputs, choose_plan
 from spacy_calib.calibration.grouping.fixed import one_group_per_tag
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import (
@@ -24,7 +25,6 @@ from spacy_calib.calibration.recalibrators import (
 )
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.selector import make_selector
-from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnContext, fit_tokens
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import fit_token_context
@@ -72,7 +72,7 @@ class Task:
 
     def _choose(self, learn_context: LearnContext | None) -> tuple[CalibrationPlan, float]:
         started = time.perf_counter()
-        found = make_selector()(self.data, self.group, learn_context=learn_context)
+        found = choose_plan(make_selector(), ChoiceInputs(self.data, self.group, learn_context=learn_context))
         return found, time.perf_counter() - started
 
     def group(self, grouping: Grouping) -> Groups:
@@ -110,7 +110,7 @@ def timed(run: Callable[[Task], Floats]) -> Method:
 def fixed(
     grouping: Callable[[Task], Groups],
     prototype: Recalibrator,
-    pooling: TagOffsets | None = None,
+    has_offsets: bool = False,
     scaling: Scaling | None = None,
     normalize: bool | str = False,
 ) -> Method:
@@ -119,7 +119,7 @@ def fixed(
     def run(task: Task) -> Floats:
         data, own = task.data, None if scaling is None else scaling.clone()
         scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
-        plan = CalibrationPlan(grouping(task), task.groups, prototype, scaled, pooling, own)
+        plan = CalibrationPlan(grouping(task), task.groups, prototype, scaled, has_offsets, own)
         return applied(fit_tokens(data, plan, normalize), task)
 
     return timed(run)
@@ -182,7 +182,7 @@ def methods() -> Iterator[tuple[str, Method]]:
         for n_groups in (1, 5, 12):
             if n_groups > 5:
                 yield f"TFG-{n_groups} {method}", fixed(tfg(n_groups), maps[method])
-            yield f"TFG-{n_groups} {method} + tag offsets", fixed(tfg(n_groups), maps[method], TagOffsets())
+            yield f"TFG-{n_groups} {method} + tag offsets", fixed(tfg(n_groups), maps[method], True)
         yield f"one-vs-rest {method}", fixed(each_tag, maps[method])
     for scaling in (TemperatureScaling(), VectorScaling(), MatrixScaling()):
         kind = type(scaling).__name__.removesuffix("Scaling").lower()

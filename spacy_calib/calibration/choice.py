@@ -14,12 +14,12 @@ from ..pairs.documents import cross_fit, folds_of
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
+from .grouping.fixed import shared_group
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Platt, Recalibrator
-from .scaling import Scaling, VectorScaling
+from .scaling import FLOOR, Scaling, VectorScaling
 from .steps import Predictions, apply_steps
 from .sufficiency import documents_or_blocks
-from .tag_offsets import TagOffsets, as_tag_offsets
 from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
 from .tokens import TokenCalibration
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
-ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
 # Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that are biased towards some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
 # Reasons why a candidate is not compared.
@@ -42,21 +41,17 @@ class StepSettings(Protocol):
 
     threshold (float): Pairs with a lower raw score are dropped. grouping (Callable): Makes the groups of labels that share a
         map. scaling (Scaling | None): Applied before the threshold. recalibrator (Recalibrator): The map of each group.
-    tag_offsets (TagOffsets | bool | None): Offsets after the maps. selector (Selector | None): Chooses all these steps instead.
+    tag_offsets (bool): Whether tags have offsets after the maps. selector (Selector | None): Chooses all these steps instead.
     """
 
     @property
-    def threshold(self) -> float: ...
-    @property
     def grouping(self) -> Callable[..., Any]: ...
-    @property
-    def scaling(self) -> Scaling | None: ...
-    @property
-    def recalibrator(self) -> Recalibrator: ...
-    @property
-    def tag_offsets(self) -> TagOffsets | bool | None: ...
-    @property
-    def selector(self) -> Selector | None: ...
+
+    threshold: float
+    scaling: Scaling | None
+    recalibrator: Recalibrator
+    tag_offsets: bool
+    selector: Selector | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +64,8 @@ class ChoiceInputs:
 
     data: FitData
     group: Callable[[Grouping], Groups]
-    scalable: bool
-    learn_context: LearnContext | None
+    scalable: bool = True
+    learn_context: LearnContext | None = None
 
     @cached_property
     def units(self) -> Ints:
@@ -100,8 +95,8 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
         "trials": trials, "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
     }  # fmt: skip
     # A plan without context keeps the last one that was fitted: it changes no scores of tokens, but spans may use it.
-    contexts = [None, *(plan.context for plan in plans if plan.context is not None)]
-    return replace(best, context=best.context or contexts[-1], table=table)
+    last_context = next((plan.context for plan in reversed(plans) if plan.context is not None), None)
+    return replace(best, context=best.context or last_context, table=table)
 
 
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
@@ -115,7 +110,7 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
     if any(plan.uses_context and plan.context is not None and plan.context.is_required for plan in contexts):
         why = "the context is required"  # so plans without it are not compared
         plans = [replace(plan, why=plan.why or why) for plan in plans]
-    return [*plans, *contexts, *_map_plans(raw, _list_methods(selector, inputs, why), inputs, comparing)]
+    return [*plans, *contexts, *_map_plans(raw, selector, inputs, why, comparing)]
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
@@ -137,9 +132,9 @@ def pick(trials: Sequence[Mapping[str, Any]]) -> int:
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Return the raw score below which a fit reads no entries: the threshold, or the floor of a scaling if that is lower."""
-    scaling = VectorScaling if settings.selector is not None else settings.scaling  # a selector tries vector scaling
-    return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
+    """Return the raw score below which a fit reads no entries: the threshold, or FLOOR (if lower) where a scaling is fitted."""
+    has_scaling = settings.scaling is not None or settings.selector is not None  # a selector tries vector scaling
+    return min(settings.threshold, FLOOR) if has_scaling else settings.threshold
 
 
 def make_plan(
@@ -158,9 +153,10 @@ def make_plan(
     """
     groups = group(settings.grouping)
     if settings.selector is not None:
-        return replace(settings.selector(data, group, scalable, learn_context, progress), evaluation_groups=groups)
+        best = choose_plan(settings.selector, ChoiceInputs(data, group, scalable, learn_context), progress)
+        return replace(best, evaluation_groups=groups)
     fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
-    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, as_tag_offsets(settings.tag_offsets))
+    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.tag_offsets)
     if settings.scaling is not None:
         plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
     if learn_context is None:
@@ -175,7 +171,7 @@ def _with_scaling(
     plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
 ) -> CalibrationPlan:
     """Fit the scaling to all pairs; return the plan with it and with its out-of-fold scores (folds of these documents)."""
-    scores = scaling.cross_fit(data.pairs, documents, data.n_tags, _FOLDS, progress)
+    scores = scaling.cross_fit(data.pairs, documents, data.n_tags, progress)
     return replace(plan, scaling=scaling, scores=scores)
 
 
@@ -192,7 +188,7 @@ def _with_context(
 
 def _raw_plan(inputs: ChoiceInputs) -> CalibrationPlan:
     """Return the plan that leaves raw scores unchanged, with the log loss of each pair."""
-    data, groups = inputs.data, inputs.group(ONE_GROUP)
+    data, groups = inputs.data, inputs.group(shared_group)
     losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
     return CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
 
@@ -225,37 +221,36 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
         yield replace(plan, name=name, why=why, size=base.size + int(context.about["size"]), losses=losses)
 
 
-def _list_methods(selector: Selector, inputs: ChoiceInputs, why: str) -> list[tuple[str, Recalibrator, int, str]]:
-    """List the maps to try: (name, prototype, number of groups, why it is not compared or "" if it is).
+def _map_plans(
+    raw: CalibrationPlan, selector: Selector, inputs: ChoiceInputs, why: str, progress: Progress
+) -> Iterator[CalibrationPlan]:
+    """Yield a plan for each method with each number of groups: one map per group, with its out-of-fold log losses.
 
-    If a token may have several labels, Platt scaling is added, which is compared even with few documents.
-    why (str): Why no map is compared, or "".
+    With few documents they are not compared. If a token may have several labels, Platt scaling is tried too, and is compared
+    even with few documents. why (str): Why no map is compared, or "".
     """
     method_why = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
     methods = [(name, prototype, n, method_why) for n in selector.n_groups for name, prototype in selector.methods.items()]
-    return methods if inputs.scalable else [*methods, *((Platt.short, Platt(), n, why) for n in selector.n_groups)]
-
-
-def _map_plans(
-    raw: CalibrationPlan, methods: Sequence[tuple[str, Recalibrator, int, str]], inputs: ChoiceInputs, progress: Progress
-) -> Iterator[CalibrationPlan]:
-    """Yield a plan for each method of `_list_methods`: one map per group, with its out-of-fold log losses."""
-    folds, names = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS), set()
+    if not inputs.scalable:
+        methods += [(Platt.short, Platt(), n, why) for n in selector.n_groups]
+    pairs, compared_names = inputs.data.kept_pairs, set()
+    folds = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS)
     n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # without the largest fold
-    for method, prototype, n_groups, why in progress.track(methods):
+    for method, prototype, n_groups, why_not in progress.track(methods):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
-        why = why or (
-            "too few pairs" if n_fewest_train < max(1, prototype.min_pairs) else "compared already" if name in names else ""
+        reasons = [why_not, "too few pairs" if n_fewest_train < max(1, prototype.min_pairs) else ""]
+        reasons.append("compared already" if name in compared_names else "")  # with few labels there are fewer groups
+        if any(reasons):
+            yield replace(raw, name=name, why=next(filter(None, reasons)))
+            continue
+        compared_names.add(name)
+        losses, size = (
+            log_losses(score_by_group(prototype, groups, pairs, folds), pairs.hits),
+            prototype.n_parameters * len(groups),
         )
-        plan = replace(raw, name=name, why=why)
-        if not why:
-            names.add(name)
-            pairs = inputs.data.kept_pairs
-            losses = log_losses(score_by_group(prototype, groups, pairs, folds), pairs.hits)
-            plan = replace(plan, groups=groups, evaluation_groups=groups, prototype=prototype.clone(), losses=losses)
-            plan = replace(plan, size=prototype.n_parameters * len(groups))
-        yield plan
+        plan = replace(raw, name=name, groups=groups, evaluation_groups=groups, prototype=prototype.clone())
+        yield replace(plan, losses=losses, size=size)
 
 
 def score_by_group(prototype: Recalibrator, groups: Groups, pairs: Pairs, folds: Ints) -> Floats:

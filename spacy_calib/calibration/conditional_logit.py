@@ -22,8 +22,6 @@ def log_sums(scores: Floats, starts: Ints) -> Floats:
     scores (Floats): Shape (n_options,). starts (Ints): First index of each stretch (none is empty), then n_options: (n + 1,).
     """
     lengths = np.diff(starts)
-    if not len(lengths):
-        return np.zeros(0)
     top = np.maximum.reduceat(scores, starts[:-1])
     safe = np.where(np.isfinite(top), top, 0.0)  # a stretch may be -inf throughout
     with np.errstate(divide="ignore"):
@@ -60,7 +58,7 @@ def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Float
         from the target is added to the loss. RETURNS (Floats): The weights, shape (n_features,).
     """
     lengths = np.diff(starts)
-    has_right = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)
+    has_right = np.add.reduceat(right, starts[:-1]) > 0
     is_used = np.repeat(has_right, lengths)
     features, right, starts = features[is_used], right[is_used], np.concatenate([[0], np.cumsum(lengths[has_right])])
 

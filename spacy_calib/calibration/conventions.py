@@ -52,14 +52,14 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
 
     gold (Ints): Column of each token's gold tag: -1 unknown, -2 no gold. files (Ints): Number of each pair's gold file.
     """
-    confident = np.flatnonzero(find_top(pairs.rows, pairs.scores) & (pairs.scores >= _CONFIDENT))
+    confident = np.flatnonzero(find_top(pairs.rows, pairs.scores) & (pairs.scores >= _CONFIDENT))  # a pair for each such token
     conventions = []
     for file, tag in np.unique(np.stack([files[confident], pairs.tags[confident]]), axis=1).T.tolist():
         indices = confident[(files[confident] == file) & (pairs.tags[confident] == tag)]
-        rows, n_expected = pairs.rows[indices], float((1.0 - pairs.scores[indices]).sum())
+        rows, n_expected_errors = pairs.rows[indices], float((1.0 - pairs.scores[indices]).sum())
         columns, counts = np.unique(gold[rows], return_counts=True)
         n_disagreeing = counts[(columns != tag) & (columns != -2)].sum()
-        minimum = max(_FEWEST, _RATE * len(indices), _TIMES * n_expected, _ONE_WAY * n_disagreeing)
+        minimum = max(_FEWEST, _RATE * len(indices), _TIMES * n_expected_errors, _ONE_WAY * n_disagreeing)
         for column, n in zip(columns.tolist(), counts.tolist(), strict=True):
             if column not in (tag, -1, -2) and n >= minimum:
                 in_gold = int(np.count_nonzero(gold == tag))

@@ -46,16 +46,18 @@ class GroupedRecalibrator:
     """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, then perhaps by the tag's offset.
 
     prototype (Recalibrator): Copied for every group and for the pooled map. groups (Groups): The tags of each group.
-    offsets (TagOffsets | None): Offsets of tags that are added to the log-odds after the maps; None for none.
+    has_offsets (bool): Whether offsets of tags and groups are added to the log-odds after the maps.
     pooled_ (Recalibrator): Fitted on all pairs; used for tags without a group and groups that cannot be fitted by themselves.
     maps_ (list): One fitted map per group, None if the group uses the pooled map.
+    offsets_ (TagOffsets | None): The fitted offsets.
     fits_ (list[GroupFit]), pooled_fit_ (GroupFit): Summary of the fit of each group's map, and of the pooled map.
     """
 
-    def __init__(self, prototype: Recalibrator, groups: Groups, offsets: TagOffsets | None = None):
+    def __init__(self, prototype: Recalibrator, groups: Groups, has_offsets: bool = False):
         self.prototype = prototype
         self.groups = groups
-        self.offsets = None if offsets is None else offsets.clone()
+        self.has_offsets = has_offsets
+        self.offsets_: TagOffsets | None = None
         self.pooled_: Recalibrator | None = None
         self.maps_: list[Recalibrator | None] = []
         self.fits_: list[GroupFit] = []
@@ -77,16 +79,12 @@ class GroupedRecalibrator:
         group_fits = [self._fit_map(weighted_pairs, fallback="pooled map") for weighted_pairs in group_pairs]
         self.maps_ = [group_map for group_map, _ in group_fits]
         self.fits_ = [fit for _, fit in group_fits]
-        self._table = self._make_table()
-        return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
-
-    def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
-        """Fit offsets of tags and groups to scores after the maps. offsets: Copied for the fit. RAISES C004: not fitted."""
-        self.offsets = None
-        calibrated_scores = self.predict(pairs.scores, pairs.tags)
-        groups = self.groups.find(pairs.tags).astype(np.intp)
-        n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
-        self.offsets = offsets.clone().fit(calibrated_scores, pairs.hits, pairs.tags, n_tags, groups, n_groups)
+        self._prepare()
+        self.offsets_ = None
+        if self.has_offsets:
+            mapped_scores, groups = self.predict(pairs.scores, pairs.tags), self.groups.find(pairs.tags).astype(np.intp)
+            n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
+            self.offsets_ = TagOffsets.fit(mapped_scores, pairs.hits, pairs.tags, n_tags, groups, n_groups)
         return self
 
     def _fit_map(self, pairs: WeightedPairs, fallback: str) -> tuple[Recalibrator | None, GroupFit]:
@@ -102,17 +100,12 @@ class GroupedRecalibrator:
             why = "no pair hits" if n_hits == 0 else "every pair hits"
         if why:
             return None, GroupFit(n, n_hits, f"{fallback}: {why}")
-        if type(self.prototype) is Identity:  # there is nothing to learn
-            return self.prototype, GroupFit(n, n_hits)
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Return the predictions with mapped scores and with their scores so far as `before_maps`."""
-        if self._is_identity and self.offsets is None:
-            return predictions
-        return predictions.replace_unchecked(
-            scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores
-        )
+        scores = self.predict(predictions.scores, predictions.tags)
+        return predictions.replace_unchecked(scores=scores, before_maps=predictions.scores)
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """Return the calibrated probabilities of n pairs; each depends only on its own score and tag.
@@ -124,25 +117,22 @@ class GroupedRecalibrator:
         if self.pooled_ is None:
             raise calib_error("C004", what=type(self).__name__)
         check_lengths("Mapping", "score", len(scores), {"tag": tags})
-        if self._is_identity and self.offsets is None:
+        if self._is_identity and self.offsets_ is None:
             return scores.copy()
         scores, groups = as_probabilities("scores", scores), self.groups.find(tags)
         if self._table is not None:
             margins = self._table(scores, groups)
-            return sigmoid(margins if self.offsets is None else self.offsets.adjust_margins(margins, tags, groups))
+            return sigmoid(margins if self.offsets_ is None else self.offsets_.adjust_margins(margins, tags, groups))
         calibrated_scores = self._map(scores, groups)
-        return calibrated_scores if self.offsets is None else self.offsets.predict(calibrated_scores, tags, groups)
+        return calibrated_scores if self.offsets_ is None else self.offsets_.predict(calibrated_scores, tags, groups)
 
-    def _make_table(self) -> MapTable | None:
-        """Return one function for the maps of all groups, None if there is none; also store whether all are identities."""
+    def _prepare(self) -> None:
+        """Store how `predict` can be fast: whether all maps are identities, and one function for the maps of all groups."""
         assert self.pooled_ is not None
-        self._is_identity = all(
-            type(recalibrator) is Identity for recalibrator in (self.pooled_, *self.maps_) if recalibrator is not None
-        )
-        if self._is_identity:
-            return None
         # The pooled map is last, where index -1 finds it.
-        return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
+        maps = [*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_]
+        self._is_identity = all(type(recalibrator) is Identity for recalibrator in maps)
+        self._table = self.pooled_.as_table(maps)
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
         """Return the scores after the maps and before offsets, shape (n,). groups (Ints): Group of each score, shape (n,).
@@ -171,7 +161,7 @@ class GroupedRecalibrator:
             "prototype": self.prototype.clone().state(), "groups": self.groups.state(),
             "pooled": self.pooled_.state(), "pooled_fit": self.pooled_fit_.state(),
             "maps": [None if m is None else m.state() for m in self.maps_], "fits": [fit.state() for fit in self.fits_],
-            "pooling": None if self.offsets is None else self.offsets.state(),
+            "pooling": None if self.offsets_ is None else self.offsets_.state(),
         }  # fmt: skip
 
     @classmethod
@@ -181,15 +171,15 @@ class GroupedRecalibrator:
         load (Callable): Rebuilds one recalibrator from its state by its registered name.
         RAISES InvalidState: a map is not fitted, or the offsets are fitted to other tags and groups.
         """
-        calibrator = cls(load(state["prototype"]), state["groups"])
-        calibrator.offsets = state["pooling"]
-        sizes = len(calibrator.groups.of_tag), len(calibrator.groups)
-        if calibrator.offsets is not None and calibrator.offsets.sizes() != sizes:
+        offsets = state["pooling"]
+        calibrator = cls(load(state["prototype"]), state["groups"], has_offsets=offsets is not None)
+        calibrator.offsets_ = offsets
+        if offsets is not None and offsets.sizes != (len(calibrator.groups.of_tag), len(calibrator.groups)):
             raise InvalidState("pooling", "fitted to these tags and groups")
         calibrator.pooled_ = _check_fitted(load(state["pooled"]))
         calibrator.pooled_fit_, calibrator.fits_ = state["pooled_fit"], state["fits"]
         calibrator.maps_ = [None if m is None else _check_fitted(load(m)) for m in state["maps"]]
-        calibrator._table = calibrator._make_table()
+        calibrator._prepare()
         return calibrator
 
 

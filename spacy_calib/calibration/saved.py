@@ -49,8 +49,8 @@ class Part(ABC):
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Return registered name, settings and learned attributes (None if not fitted), from which `make_part` rebuilds it."""
-        values = {name: as_saved(getattr(self, name, None)) for name in self._learned}
+        """Return registered name, settings and copies of learned attributes (None if not fitted), for `make_part`."""
+        values = {name: copy.copy(as_saved(getattr(self, name, None))) for name in self._learned}
         return {self.kind: self.registered, "settings": self.settings(), "learned": values}
 
     def load_learned(self: _AnyPart, values: dict[str, Any]) -> _AnyPart:

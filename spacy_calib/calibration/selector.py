@@ -1,23 +1,19 @@
-"""The setting that lets a fit choose its steps; the code of the choice is imported only by a fit."""
+"""The setting that lets a fit choose its steps; `choice` has the code of the choice, which is imported only by a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..pairs.progress import UNREPORTED, Progress
 from ..registry import recalibrators
-from ..types import Grouping, Groups
 from .recalibrators import Recalibrator
 
-if TYPE_CHECKING:
-    from .token_fit import CalibrationPlan, FitData, LearnContext
 
-
+@dataclass(frozen=True)
 class Selector:
-    """Chooses the steps of a fit: the candidate of minimum cross-validated log loss.
+    """What a fit compares to choose its steps: the candidate of minimum cross-validated log loss.
 
     Candidates are vector scaling, a context alone or after vector scaling, and each method with each number of tag frequency
     groups. If a token may have several labels, Platt scaling with these numbers of groups replaces vector scaling. Raw scores
@@ -25,31 +21,10 @@ class Selector:
     blocks of tokens, and only vector (or Platt) scaling is tried.
 
     methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups to try.
-    RAISES C001: a setting out of range.
     """
 
-    def __init__(self, methods: Mapping[str, Recalibrator], n_groups: Sequence[int] = (1, 5)):
-        self.methods = dict(methods)
-        self.n_groups = [check_count("n_groups", n) for n in n_groups]
-        if not self.n_groups:
-            raise calib_error("C001", name="n_groups", wanted="at least one number of groups", given="none")
-
-    def __call__(
-        self,
-        data: FitData,
-        group: Callable[[Grouping], Groups],
-        scalable: bool = True,
-        learn_context: LearnContext | None = None,
-        progress: Progress = UNREPORTED,
-    ) -> CalibrationPlan:
-        """Choose the plan of the steps for these pairs.
-
-        group (Callable): Takes a grouping and returns the groups of the labels. scalable (bool): False if a token may have
-            several labels. learn_context (LearnContext | None): Fits a context; None tries no context.
-        """
-        from .choice import ChoiceInputs, choose_plan  # imported by a fit only
-
-        return choose_plan(self, ChoiceInputs(data, group, scalable, learn_context), progress)
+    methods: Mapping[str, Recalibrator]
+    n_groups: Sequence[int]
 
 
 def make_selector(methods: Sequence[str] = ("isotonic",), n_groups: Sequence[int] = (1, 5)) -> Selector:
@@ -63,4 +38,6 @@ def make_selector(methods: Sequence[str] = ("isotonic",), n_groups: Sequence[int
     unknown = [name for name in methods if name not in prototypes]
     if unknown:
         raise calib_error("C001", name="methods", wanted=f"some of {', '.join(prototypes)}", given=unknown)
-    return Selector({name: prototypes[name] for name in methods}, n_groups)
+    if not n_groups:
+        raise calib_error("C001", name="n_groups", wanted="at least one number of groups", given="none")
+    return Selector({name: prototypes[name] for name in methods}, [check_count("n_groups", n) for n in n_groups])

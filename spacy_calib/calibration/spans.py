@@ -23,7 +23,7 @@ SMALLEST = 1e-4
 
 def product_of(spans: Spans) -> Floats:
     """Return the product of the token probabilities of each span, shape (n_spans,)."""
-    return np.multiply.reduceat(spans.token_scores, firsts_of(spans)) if len(spans) else np.zeros(0)
+    return np.multiply.reduceat(spans.token_scores, firsts_of(spans))
 
 
 def span_features(spans: Spans) -> Floats:
@@ -32,8 +32,6 @@ def span_features(spans: Spans) -> Floats:
     The features are logits of the minimum and the mean token probability, log p and log(1 - p) of the product of the token
     probabilities and of the source's own probability of the span (Kull et al. 2017), and log of the number of tokens.
     """
-    if not len(spans):
-        return np.zeros((0, len(NAMES)))
     lengths = spans.ends - spans.starts
     mean = np.add.reduceat(spans.token_scores, firsts_of(spans)) / lengths
     minimum = np.minimum.reduceat(spans.token_scores, firsts_of(spans))

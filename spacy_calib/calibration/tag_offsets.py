@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
-from ..schema import Serializable, anything, dict_of, floats, maybe, number, record, saved_field
+from ..schema import Serializable, floats, number, saved_field
 from ..types import Floats, Ints
 from .solvers import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
@@ -41,24 +39,15 @@ class Offsets(Serializable):
     strength: float = saved_field(number(0.0, np.inf))
 
 
-def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, strength: float | None = None) -> Offsets:
-    """Fit one offset per unit (tag or group) by minimum log loss plus penalty, by Newton's method for all units at once.
+def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int) -> Offsets:
+    """Fit one offset per unit (tag or group) by minimum log loss plus an L2 penalty, by Newton's method for all units at once.
 
-    Without a strength, the one of maximum evidence from 2^-6 to 2^11 (or infinity) is taken, with offsets integrated out
-    (empirical Bayes, by Laplace's approximation for each unit).
+    The strength of the penalty is the one of maximum evidence from 2^-6 to 2^11 (or infinity, which makes all offsets 0), with
+    offsets integrated out (empirical Bayes, by Laplace's approximation for each unit).
 
     margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
-    strength (float | None): L2 penalty. 0 is no penalty (offsets are cut at 15), infinity gives zeros, None chooses it.
-    RAISES C001: a negative strength.
     """
-    if strength is not None and not strength >= 0:
-        raise calib_error("C001", name="strength", wanted="a number of at least 0", given=repr(strength))
-    problem = _OffsetProblem(margins, hits, units, n_units)
-    if strength is not None:
-        return Offsets(problem.solve(strength)[0], float(strength))
-    if not problem.has_pairs.any():
-        return Offsets(np.zeros(n_units), np.inf)
-    return Offsets(*problem.choose_strength())
+    return Offsets(*_OffsetProblem(margins, hits, units, n_units).choose_strength())
 
 
 def average_offsets(
@@ -104,8 +93,7 @@ class _OffsetProblem:
     def _sum(self, values: Floats) -> Floats:
         """Return the sum over each unit of these values of the sorted pairs, shape (n_units,)."""
         sums = np.zeros(self.n_units)
-        if len(values):
-            sums[self.present] = np.add.reduceat(values, self.starts)
+        sums[self.present] = np.add.reduceat(values, self.starts)
         return sums
 
     def _shift_margins(self, offsets: Floats) -> Floats:
@@ -186,107 +174,51 @@ class _OffsetProblem:
         return offsets, np.where(self.has_pairs, log_ratio - self._loss(shifted_margins, offsets) - penalty, 0.0)
 
 
-_LEARNED_FORM = record({"tags": maybe(Offsets.read), "groups": maybe(Offsets.read)})
-_STRENGTH = maybe(number(0.0, np.inf))
-_FORM = record({"settings": record({"strength": _STRENGTH, "group_strength": _STRENGTH}), "learned": dict_of(anything)})
-
-
-class TagOffsets:
-    """Offsets in log-odds that are added to mapped scores: one for the group of the tag, and one for the tag.
+@dataclass(frozen=True, eq=False)
+class TagOffsets(Serializable):
+    """Fitted offsets in log-odds that are added to mapped scores: one for the group of the tag, and one for the tag.
 
     L2 penalties shrink offsets towards 0, so that tags with few pairs stay close to their group, and groups with few pairs
     change little. A tag without pairs has an offset of 0.
-
-    strength, group_strength (float | None): Penalty on offsets of tags, and of groups; None chooses it by evidence.
-    tags_, groups_ (Offsets | None): The fitted offsets; None before the fit. RAISES C001: a negative strength.
     """
 
-    def __init__(self, strength: float | None = None, group_strength: float | None = None):
-        for name, value in (("strength", strength), ("group_strength", group_strength)):
-            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if value is not None and not (is_number and value >= 0):
-                raise calib_error("C001", name=name, wanted="a number of at least 0", given=repr(value))
-        self.strength = strength
-        self.group_strength = group_strength
-        self.tags_: Offsets | None = None
-        self.groups_: Offsets | None = None
-
-    def clone(self) -> TagOffsets:
-        return TagOffsets(self.strength, self.group_strength)
+    tags: Offsets = saved_field(Offsets.read)
+    groups: Offsets = saved_field(Offsets.read)
 
     @classmethod
-    def from_offsets(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
-        offsets = cls()
-        offsets.groups_, offsets.tags_ = groups, tags
-        return offsets
-
-    def fit(self, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
+    def fit(cls, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
         """Fit offsets of groups, then of tags, to n pairs. scores, groups: Score after the maps, and group or -1, of each."""
         margins = log_odds(scores)
-        self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
-        margins = margins + look_up_offsets(self.groups_.values, groups)
-        self.tags_ = fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags, strength=self.strength)
-        return self
+        group_offsets = fit_offsets(margins, hits, groups, n_groups)
+        margins = margins + look_up_offsets(group_offsets.values, groups)
+        return cls(fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags), group_offsets)
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return scores after the offsets of their tag and group; unchanged where these add to 0. RAISES C004: not fitted."""
-        offsets = self.offsets(tags, groups)
+        """Return scores after the offsets of their tag and group; unchanged where these add to 0."""
+        offsets = self.sum_offsets(tags, groups)
         index = np.flatnonzero(offsets != 0)
         adjusted_scores = scores.copy()
         adjusted_scores[index] = sigmoid(log_odds(scores[index]) + offsets[index])
         return adjusted_scores
 
     def adjust_margins(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return log-odds plus offsets; where the offset is not 0, log-odds are first clipped as in the fit. RAISES C004."""
-        offsets = self.offsets(tags, groups)
+        """Return log-odds plus offsets; where the offset is not 0, log-odds are first clipped as in the fit."""
+        offsets = self.sum_offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 
-    def offsets(self, tags: Ints, groups: Ints) -> Floats:
-        """Return the offset of each pair's tag plus that of its group, shape (n,). RAISES C004: not fitted."""
-        if self.tags_ is None or self.groups_ is None:
-            raise calib_error("C004", what="TagOffsets")
-        return look_up_offsets(self.groups_.values, groups) + look_up_offsets(self.tags_.values, tags)
+    def sum_offsets(self, tags: Ints, groups: Ints) -> Floats:
+        """Return the offset of each pair's tag plus that of its group, shape (n,)."""
+        return look_up_offsets(self.groups.values, groups) + look_up_offsets(self.tags.values, tags)
 
     def describe(self) -> dict[str, float | None]:
-        """Return the penalties "strength" and "group_strength"; None for infinity (offsets of 0). RAISES C004: not fitted."""
-        if self.tags_ is None or self.groups_ is None:
-            raise calib_error("C004", what="TagOffsets")
-        strengths = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
+        """Return the penalties "strength" (of tags) and "group_strength"; None for infinity (all offsets are 0)."""
+        strengths = {"strength": self.tags.strength, "group_strength": self.groups.strength}
         return {name: None if np.isinf(value) else value for name, value in strengths.items()}
 
-    def settings(self) -> dict[str, Any]:
-        return {"strength": self.strength, "group_strength": self.group_strength}
-
-    def state(self) -> dict[str, Any]:
-        """Return settings and fitted offsets as plain data and arrays, from which `read` rebuilds the object."""
-        states = {name: offsets and offsets.state() for name, offsets in (("tags", self.tags_), ("groups", self.groups_))}
-        return {"settings": self.settings(), "learned": states}
-
-    @classmethod
-    def read(cls, value: Any, where: str) -> TagOffsets:
-        """Rebuild fitted offsets from their `state()`. RAISES InvalidState: it has another form."""
-        fields = _FORM(value, where)
-        return cls(**fields["settings"]).load_learned(fields["learned"])
-
-    def load_learned(self, values: dict[str, Any]) -> TagOffsets:
-        """Set the fitted offsets from saved values, and return this object. RAISES InvalidState: they have another form."""
-        fields = _LEARNED_FORM(values, "learned")
-        self.tags_, self.groups_ = fields["tags"], fields["groups"]
-        return self
-
-    def sizes(self) -> tuple[int, int] | None:
-        """Return the numbers (of tags, of groups) that the offsets were fitted to; None if they are not fitted."""
-        return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
-
-
-def as_tag_offsets(value: TagOffsets | bool | None) -> TagOffsets | None:
-    """Return the prototype for the setting `tag_offsets`: True means one with learned strengths, False and None mean None."""
-    return value if isinstance(value, TagOffsets) else TagOffsets() if value else None
-
-
-def learned_offsets(value: Any, where: str) -> TagOffsets:
-    """Rebuild fitted tag offsets from saved values alone, without settings. where (str): Path in the state, for errors."""
-    return TagOffsets().load_learned(dict_of(anything)(value, where))
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers of tags and of groups that the offsets were fitted to."""
+        return len(self.tags.values), len(self.groups.values)
 
 
 def look_up_offsets(values: Floats, units: Ints) -> Floats:

@@ -22,7 +22,6 @@ from .grouped import GroupedRecalibrator
 from .recalibrators import Platt, Recalibrator
 from .scaling import Scaling
 from .steps import Predictions, apply_steps
-from .tag_offsets import TagOffsets
 from .tokens import TokenCalibration, missing_probability
 
 _FOLDS = 5
@@ -101,8 +100,9 @@ LearnContext = Callable[[Pairs, Pairs, Ints, Any, Progress], ContextFit]
 class CalibrationPlan:
     """The steps chosen for tokens, with maps still to be fitted; also a candidate that a selector compares with others.
 
-    groups (Groups): Groups of tags, each with a map. prototype (Recalibrator): Copied for each map. offsets (TagOffsets |
-        None): Prototype of offsets after the maps. evaluation_groups (Groups): The groups by which scores are evaluated.
+    groups (Groups): Groups of tags, each with a map. prototype (Recalibrator): Copied for each map.
+    has_offsets (bool): Whether tags and groups have offsets after the maps.
+    evaluation_groups (Groups): The groups by which scores are evaluated.
     scores (Floats): Out-of-fold score of each pair after scaling and context; the raw score without these.
     scaling (Scaling | None), context (ContextFit | None): Steps before the maps, fitted on all pairs; None without.
     uses_context (bool): Whether the context changes scores of tokens.
@@ -114,7 +114,7 @@ class CalibrationPlan:
     evaluation_groups: Groups
     prototype: Recalibrator
     scores: Floats
-    offsets: TagOffsets | None = None
+    has_offsets: bool = False
     scaling: Scaling | None = None
     context: ContextFit | None = None
     uses_context: bool = False
@@ -139,7 +139,7 @@ class CalibrationPlan:
 def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
     """Fit the maps of a plan, and that of the missing probability if normalize is "other". RAISES C003, C006: too few pairs."""
     pairs = plan.pairs_of(data)
-    maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.offsets).fit(pairs)
+    maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.has_offsets).fit(pairs)
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
     if plan.context is not None and plan.uses_context:
         calibration.context = plan.context.context
@@ -162,7 +162,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
     def score(train: Ints, test: Ints) -> Floats:
         fold_maps = maps  # used if too few pairs are left to fit others
         if 0 < len(train) >= maps.prototype.min_pairs:
-            fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.offsets).fit(pairs.take(train))
+            fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.has_offsets).fit(pairs.take(train))
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
     fold_scores = cross_fit(folds_of(documents, _FOLDS), score)
@@ -183,7 +183,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
     """Return the pairs of all tokens, with gold or without, as the maps receive them. The plan must have no context."""
     assert calibration.maps is not None
-    first_steps = calibration.steps[: -len(calibration.steps_after(calibration.maps)) - 1]  # all before the maps
+    first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
     pairs, _ = interleave(plan.pairs_of(data), data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores))
     return Predictions.of_pairs(pairs, 0.0)

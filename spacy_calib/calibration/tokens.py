@@ -18,7 +18,7 @@ from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .recalibrators import Recalibrator
 from .recalibrators.recalibrator import MAP
-from .scaling import Scaling
+from .scaling import FLOOR, Scaling
 from .steps import OUTPUT_ONLY, CalibrationStep, Cut, Predictions, apply_steps
 
 
@@ -159,7 +159,7 @@ class TokenCalibration:
     def steps_after(self, step: CalibrationStep) -> tuple[CalibrationStep, ...]:
         """Return the steps that follow this one."""
         steps = self.steps
-        return steps[1 + next(i for i, candidate in enumerate(steps) if candidate is step) :]
+        return steps[1 + steps.index(step) :]
 
     def calibrate(
         self, scores: Scores, threshold: float, words: Any = None, predicted_labels: PredictedLabels | None = None
@@ -170,22 +170,21 @@ class TokenCalibration:
         predicted_labels (PredictedLabels | None): The labels on the Docs. Those that do not reach the threshold are calibrated
             too, as `below_threshold` of the result.
         """
-        marginals = scores.marginals_above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        lowest = (
+            threshold if self.scaling is None else min(threshold, FLOOR)
+        )  # a scaling also reads entries below the threshold
+        marginals = scores.marginals_above(lowest)
         predictions = Predictions.of_pairs(marginals, threshold, words)
-        # Levels are None if all entries reach the threshold. Else a scaling also reads entries below it.
-        if predictions.levels is not None:
+        if predictions.levels is not None:  # some entries are below the threshold
             marginals = marginals.take(predictions.kept_indices)
         if predicted_labels is not None and marginals.names is None:  # entries below the threshold have no names
             predictions = predicted_labels.add_to(predictions, scores)
-        results, below_threshold = apply_steps(self.steps, predictions), None
-        kept_scores = results.scores
-        if results.levels is not None:
-            kept_scores = kept_scores[results.kept_indices]
-            below_entries = results.take((results.levels == OUTPUT_ONLY).nonzero()[0])
-            below_threshold = CalibratedEntries(
-                Marginals(below_entries.rows, below_entries.tags, below_entries.raw, marginals.n_tokens), below_entries.scores
-            )
-        return CalibratedEntries(marginals, kept_scores, results.view, below_threshold)
+        results = apply_steps(self.steps, predictions)
+        if results.levels is None:
+            return CalibratedEntries(marginals, results.scores, results.view)
+        below = results.take((results.levels == OUTPUT_ONLY).nonzero()[0])
+        below_threshold = CalibratedEntries(Marginals(below.rows, below.tags, below.raw, marginals.n_tokens), below.scores)
+        return CalibratedEntries(marginals, results.scores[results.kept_indices], results.view, below_threshold)
 
     # Saving
 
@@ -231,11 +230,6 @@ class TokenCalibration:
             raise InvalidState("scaling", f"fitted to as many tags as the maps ({n_tags})")
         if any(len(adaptation.groups.of_tag) != n_tags for adaptation in self.adaptations):
             raise InvalidState("adaptations", f"fitted to as many tags as the maps ({n_tags})")
-
-
-def lowest_score(threshold: float, *scalings: Scaling | None) -> float:
-    """Return the raw score below which entries are not read: the threshold, or the floor of a scaling if one is lower."""
-    return min([threshold, *(scaling.floor for scaling in scalings if scaling is not None)])
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:

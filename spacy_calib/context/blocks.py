@@ -48,14 +48,12 @@ class WeightBlock:
     """A block of weights: each pair has one code in it, or none. size (int): Number of codes. width (int): Weights per code.
 
     share (float): The L2 penalty of the block, as a multiple of the ridge.
-    words (str): "form" or "ending" if a code combines the index of a form or ending with a tag, else "".
     """
 
     name: str
     size: int
     width: int = 1
     share: float = 1.0
-    words: str = ""
 
 
 @dataclass(eq=False)
@@ -100,7 +98,7 @@ def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tup
     if not n_endings:
         return score_blocks
     word_blocks = (
-        WeightBlock("ending", n_endings * n, words="ending"), WeightBlock("form", n_forms * n, words="form"),
+        WeightBlock("ending", n_endings * n), WeightBlock("form", n_forms * n),
         WeightBlock("before", n * n, share=10.0), WeightBlock("behind", n * n, share=10.0),
         WeightBlock("shape", 8 * n, share=3.0),
     )  # fmt: skip

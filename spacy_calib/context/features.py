@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..pairs.build import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 
-# Added to each Doc before its means are taken: ten average tokens, with the sums of their top scores and entropies.
+# Added to the sums of each Doc before its means are taken: ten average tokens (number, top scores, entropies).
 _PRIOR_SUMS = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
@@ -37,41 +38,30 @@ class TokenScores:
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
         """Find the two most probable tags of each token, the most probable tags of its neighbours, and its entropy."""
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
-        n = len(words.forms)
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
-        # `entries` has the index of each token's highest and second entry; _NO_TOP picks the values of a missing one.
+        n = len(words.forms)
+        # The index of each token's highest and second entry; _NO_TOP and _NO_NEIGHBOUR are indices of values added at the end.
         top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
-        runner_up = not_top[find_top(rows[not_top], scores[not_top])]
-        entries = np.empty((2, n), dtype=np.intp)
-        entries[:] = _NO_TOP
-        entries[0, rows[top]], entries[1, rows[runner_up]] = top, runner_up
-        log_odds_, tags_ = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
-        self.top_log_odds: Floats = log_odds_[entries]
-        self.top_tags: Ints = tags_[entries]
+        second = not_top[find_top(rows[not_top], scores[not_top])]
+        entries = np.full((2, n), _NO_TOP)
+        entries[0, rows[top]], entries[1, rows[second]] = top, second
+        entry_log_odds, entry_tags = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
+        self.top_log_odds: Floats = entry_log_odds[entries]
+        self.top_tags: Ints = entry_tags[entries]
         self.is_scored: Flags = (entries[0] >= 0) & words.counts
+        # The top entry of the previous token (row 0: shifted to the right) and of the next one (row 1: shifted to the left).
         neighbours = np.empty((2, n + 1), dtype=np.intp)
         neighbours[0, 1:] = neighbours[1, :-1] = np.where(self.is_scored, entries[0], _NO_NEIGHBOUR)
-        neighbours[:, words.starts] = _NO_NEIGHBOUR
-        near_log_odds, near_tags = log_odds_[neighbours], tags_[neighbours]
-        self.neighbours = (near_log_odds[0, :-1], near_tags[0, :-1]), (near_log_odds[1, 1:], near_tags[1, 1:])
+        neighbours[:, words.starts] = _NO_NEIGHBOUR  # none across the boundary of two Docs
+        previous, following = neighbours[0, :-1], neighbours[1, 1:]
+        self.neighbours = (
+            (entry_log_odds[previous], entry_tags[previous]),
+            (entry_log_odds[following], entry_tags[following]),
+        )
         probabilities = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
         surprise = -probabilities * np.log(probabilities)
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
-
-    def document_means(self, *values: Floats, prior_sums: Floats = _PRIOR_SUMS) -> Floats:
-        """Return means over the scored tokens of each token's Doc, (k, n), shrunk towards average tokens: short Docs vary less.
-
-        values (Floats): k columns, each with a value per token.
-        prior_sums (Floats): Number of average tokens, and the sum of their values in each column, shape (1 + k, 1).
-        """
-        starts = self.words.starts
-        n_docs = len(starts) - 1
-        docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
-        # bincount adds token by token in any batch: the last bit of an input can change a fit.
-        sums = np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)])
-        means = (sums[1:] + prior_sums[1:]) / (sums[0] + prior_sums[0])
-        return means[:, docs]
 
 
 class Feature(ABC):
@@ -87,8 +77,8 @@ class Feature(ABC):
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
         """Return the columns of this feature, each an array with one value per token."""
 
-    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        """Return the description of each of the n_columns columns that the feature has for these tokens."""
+    def column_names(self, tokens: TokenScores) -> Sequence[str]:
+        """Return the description of each column that the feature has for these tokens."""
         return self.columns
 
 
@@ -110,7 +100,12 @@ class DocumentConfidence(Feature):
     columns = ("the document's mean confidence", "the document's mean entropy", "that confidence, times the token's")
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        confidence, entropy = tokens.document_means(sigmoid(tokens.top_log_odds[0]), tokens.entropy)
+        """Return the means over the scored tokens of each token's Doc, shrunk towards average tokens: short Docs vary less."""
+        docs, n_docs = tokens.words.docs, len(tokens.words.starts) - 1
+        values = tokens.is_scored, sigmoid(tokens.top_log_odds[0]), tokens.entropy
+        # bincount adds token by token in any batch: the last bit of an input can change a fit.
+        sums = _PRIOR_SUMS + [np.bincount(docs, column * tokens.is_scored, n_docs) for column in values]
+        confidence, entropy = (sums[1:] / sums[0])[:, docs]
         return confidence, entropy, confidence * tokens.top_log_odds[0]
 
 
@@ -123,7 +118,7 @@ class FurtherScoresFeature(Feature):
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
         return tuple(tokens.words.further_scores.values())
 
-    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
+    def column_names(self, tokens: TokenScores) -> Sequence[str]:
         return tuple(tokens.words.further_scores)
 
 
@@ -132,16 +127,9 @@ _FEATURES = DocumentConfidence(), FurtherScoresFeature(), NeighbourConfidence()
 FEATURES: dict[str, Feature] = {feature.name: feature for feature in _FEATURES}
 
 
-class DocFunction(Feature):
-    """A feature that a function computes from Docs, shape (n_tokens,) or (n_tokens, k). Configs cannot name it."""
+@dataclass(frozen=True)
+class DocFunction:
+    """A function of Docs that returns k numbers for each token, shape (n_tokens, k), stored as `Words.columns[name]`."""
 
-    def __init__(self, name: str, function: Callable[[Sequence[Any]], NDArray[Any]]):
-        self.name = name
-        self.columns = (name,)
-        self.function = function
-
-    def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        return tuple(tokens.words.columns[self.name].T)
-
-    def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        return self.columns if n_columns == 1 else [f"{self.name}, column {column + 1}" for column in range(n_columns)]
+    name: str
+    function: Callable[[Sequence[Any]], NDArray[Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -85,26 +86,28 @@ def fit_token_context(
     salt (str): Salt of the saved digests of words; "" leaves the digests as they are.
     RETURNS (ContextFit): The context with out-of-fold scores of the pairs.
     """
-    entries, order = interleave(pairs, unlabelled_pairs)
-    index = np.argsort(order)  # index in `entries` of each of the pairs, then of the unlabelled pairs
-    tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
     context = prototype.clone()
     context.vocabulary_, context.n_tags_ = KnownWords.from_words(words), n_tags
+    all_pairs, order = interleave(pairs, unlabelled_pairs)  # by token: all entries of a token are features of its neighbours
+    tokens = TokenScores(all_pairs.rows, all_pairs.tags, all_pairs.scores, words)
     columns, word_indices = _learn_columns(context, tokens), context.vocabulary_.find_indices(words)
-    salted_words, salted_indices = context.vocabulary_.with_salt(salt)
     view = TokenView(tokens, columns, word_indices[0], tokens.scores)
-    why = "a token may have several labels" if overlapping else ""
-    why = why or ("one document, but at least two are needed" if len(np.unique(documents)) < 2 else "")
+    salted_words, salted_indices = context.vocabulary_.with_salt(salt)
+    why = "one document, but at least two are needed" if len(np.unique(documents)) < 2 else ""
+    if overlapping:
+        why = "a token may have several labels"
     if why:
         context.vocabulary_ = salted_words
         return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, why, describe_context(context))
-    n, pair_log_odds = len(pairs), tokens.log_odds[index]
-    pair_columns = (entries.rows, entries.tags, tokens.log_odds, tokens.is_top)
-    inputs = pair_inputs(context.blocks, tokens, word_indices, columns, pair_columns, n_tags).take(index)
-    pair_data = PairData(pair_log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
-    context.model_, held_out = fit_pairs(pair_data, progress)
-    unlabelled_scores = context.model_.predict(pair_log_odds[n:], inputs.take(slice(n, None)))
-    context.vocabulary_, context.model_ = salted_words, context.model_.reindex_words(inputs.blocks, salted_indices, n_tags + 1)
+    index = np.argsort(order)  # index in `all_pairs` of each pair with gold, then of each pair without
+    labelled, unlabelled = slice(len(pairs)), slice(len(pairs), None)
+    columns_of_pairs = (all_pairs.rows, all_pairs.tags, tokens.log_odds, tokens.is_top)
+    inputs = pair_inputs(context.blocks, tokens, word_indices, columns, columns_of_pairs, n_tags).take(index)
+    pair_log_odds = tokens.log_odds[index]
+    model, held_out = fit_pairs(PairData(pair_log_odds[labelled], inputs.take(labelled), pairs.hits, documents), progress)
+    unlabelled_scores = model.predict(pair_log_odds[unlabelled], inputs.take(unlabelled))
+    # Digests with a salt have another order, so the weights of words get other indices.
+    context.vocabulary_, context.model_ = salted_words, model.reindex_words(salted_indices, n_tags + 1)
     comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
     info = describe_context(context, comparison, _share_reordered(pairs, held_out))
     view = replace(view, adjusted_scores=np.concatenate([held_out, unlabelled_scores])[order])
@@ -161,11 +164,9 @@ def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
     """Return the standardized features, (k, n); store feature, description, mean and deviation of each in the context."""
     values = [feature(tokens) for feature in context.features]
     context.columns_ = tuple(
-        (feature.name, meaning)
-        for feature, columns in zip(context.features, values, strict=True)
-        for meaning in feature.column_names(tokens, len(columns))
+        (feature.name, meaning) for feature in context.features for meaning in feature.column_names(tokens)
     )
-    columns = [column for columns in values for column in columns]
+    columns = [*chain.from_iterable(values)]
     deviations = np.array([column.std() for column in columns])
     context.centers_ = np.array([column.mean() for column in columns])
     context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)

@@ -111,18 +111,18 @@ class LogLinear(Serializable):
             parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # no code (-1): the 0 before the block
         return sigmoid(np.add.reduce(parts)[:n])
 
-    def reindex_words(self, blocks: Sequence[WeightBlock], new_indices: Mapping[str, Ints], n: int) -> LogLinear:
-        """Return the model for a reordered vocabulary. A code in a block of words is index * n + tag.
+    def reindex_words(self, new_indices: Mapping[str, Ints], n: int) -> LogLinear:
+        """Return the model for a reordered vocabulary. A code in a block of words is index of the word * n + tag.
 
-        new_indices (Mapping): "form" or "ending" -> new index of each old one. n (int): Number of tag codes of each word.
+        new_indices (Mapping): "form" or "ending", the name of a block -> new index of each old one. n (int): Number of tags
+            that codes tell apart.
         """
         weights_by_block = dict(self.weights)
-        for block in blocks:
-            if block.words:
-                weights = self.weights[block.name]
-                codes = new_indices[block.words][weights.codes // n] * n + weights.codes % n
-                order = np.argsort(codes)
-                weights_by_block[block.name] = BlockWeights(codes[order], weights.values[order], weights.size)
+        for name in new_indices.keys() & self.weights.keys():  # a model of scores alone has no block of words
+            weights = self.weights[name]
+            codes = new_indices[name][weights.codes // n] * n + weights.codes % n
+            order = np.argsort(codes)
+            weights_by_block[name] = BlockWeights(codes[order], weights.values[order], weights.size)
         return LogLinear(self.ridge, weights_by_block)
 
     @property
@@ -152,14 +152,10 @@ class PairData:
 def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
     """Fit the model with the L2 penalty of lowest log loss on held-out documents; return (model, out-of-fold probabilities).
 
-    With few documents the penalty is the strongest one; with one document the probabilities are in-sample.
+    data (PairData): Pairs of at least two documents. With fewer than DOCUMENTS_TO_CHOOSE the penalty is the strongest one.
     """
-    n_documents = len(np.unique(data.documents))
-    if n_documents < 2:
-        model = _fit_model(data, RIDGES[0])
-        return model, model.predict(data.log_odds, data.inputs)
     ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
-    if n_documents >= DOCUMENTS_TO_CHOOSE:
+    if len(np.unique(data.documents)) >= DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_SEARCH_PAIRS)), choosing)
     fitting.update(0.0)
     model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
@@ -206,13 +202,13 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     """Return the model of minimum log loss plus L2 penalty. start (LogLinear | None): Initial weights; None for 0."""
     from scipy.sparse import csr_matrix, hstack
 
-    blocks, inputs = data.inputs.blocks, data.inputs
-    parts = [inputs.inputs_of(block) for block in blocks]
-    distinct = [np.unique(codes[codes >= 0]) for codes, _ in parts]
-    matrices = [_design(codes, columns, numbers) for (codes, numbers), columns in zip(parts, distinct, strict=True)]
-    design = hstack(matrices).tocsr()
-    design_t = csr_matrix(design.T)
-    sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
+    blocks = data.inputs.blocks
+    codes_and_numbers = [data.inputs.inputs_of(block) for block in blocks]
+    distinct_codes = [np.unique(codes[codes >= 0]) for codes, _ in codes_and_numbers]
+    parts = zip(codes_and_numbers, distinct_codes, strict=True)
+    design = hstack([_design(codes, distinct, numbers) for (codes, numbers), distinct in parts]).tocsr()
+    transposed_design = csr_matrix(design.T)
+    sizes = [len(distinct) * block.width for block, distinct in zip(blocks, distinct_codes, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)  # a weak prior if the share is 0
     probabilities = sigmoid(data.log_odds)
     # Weights are scaled by the curvature of the loss, or the search would take several times as many steps.
@@ -223,17 +219,18 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
         margins = data.log_odds + design @ values
         residuals = sigmoid(margins) - data.hits
         total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
-        return total, (design_t @ residuals + penalty * values) * units
+        return total, (transposed_design @ residuals + penalty * values) * units
 
     first = np.zeros(len(units))
     if start is not None:
-        values_of_blocks = [start.weights[block.name].find(codes) for block, codes in zip(blocks, distinct, strict=True)]
-        first = np.concatenate([values.ravel() for values in values_of_blocks]) / units
+        pairs_of_blocks = zip(blocks, distinct_codes, strict=True)
+        first = np.concatenate([start.weights[block.name].find(codes).ravel() for block, codes in pairs_of_blocks]) / units
     values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
-    weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
-    return LogLinear(
-        ridge, {block.name: BlockWeights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}
-    )
+    weights = {
+        block.name: BlockWeights(codes, part.reshape(-1, block.width), block.size)
+        for block, codes, part in zip(blocks, distinct_codes, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
+    }
+    return LogLinear(ridge, weights)
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:

@@ -49,25 +49,22 @@ class RidgeFit:
     """A fitted model and the result of its cross-validation.
 
     model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities.
-    ridge (float | None): The L2 penalty that was chosen; None if there was no choice.
+    ridge (float): The L2 penalty that was chosen.
     weights (Floats): Change of the log-odds per standard deviation of each feature.
     """
 
     model: RidgeModel
     held_out: Floats
-    ridge: float | None
+    ridge: float
     weights: Floats
 
 
 def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
-    """Fit the model with the L2 penalty of the lowest log loss on held-out documents. With one document it changes no score.
+    """Fit the model with the L2 penalty of the lowest log loss on held-out documents.
 
     log_odds (Floats): Log-odds of n scores. columns (Sequence[Floats]): k features, each of shape (n,).
-    hits, documents: Whether each score is of a hit, and its document.
+    hits, documents: Whether each score is of a hit, and its document; at least two documents.
     """
-    if len(np.unique(documents)) < 2:
-        zeros = np.zeros(len(columns))
-        return RidgeFit(RidgeModel(1.0, 0.0, zeros), sigmoid(log_odds), None, zeros)
     deviations = np.array([column.std() for column in columns])
     deviations = np.where(deviations > ROUNDING, deviations, 1.0)
     centers = np.array([column.mean() for column in columns])

@@ -55,7 +55,7 @@ class TokenContext:
     Its inputs are the log-odds of the score and of its rival (the best other tag), both tags, the ending, form and shape,
     the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
 
-    features (Sequence[Feature]): Further inputs. functions (tuple[DocFunction, ...]): Features that are computed from Docs.
+    features (Sequence[Feature]): Further inputs.
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher. shrink (float): How far scores
         shrink, after the recalibrators, towards a line in the raw log-odds: 0 not at all, 1 fully.
     columns_ (tuple): (name of the feature, description) of each feature column. centers_, scales_ (Floats): Mean and deviation
@@ -65,6 +65,7 @@ class TokenContext:
     """
 
     registered = "spacy-calib.Context.v1"
+    functions: tuple[DocFunction, ...] = ()  # it reads only words and scores
 
     def __init__(self, features: Sequence[Feature], when: str = "always", shrink: float = 0.0):
         if when not in WHEN:
@@ -72,7 +73,6 @@ class TokenContext:
         if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
             raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
         self.features = tuple(features)
-        self.functions = tuple(feature for feature in self.features if isinstance(feature, DocFunction))
         self.when = when
         self.shrink = float(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
@@ -106,7 +106,7 @@ class TokenContext:
         values (Sequence): For each feature its columns, each of shape (n_tokens,).
         """
         columns = [*chain.from_iterable(values)]
-        if len(columns) != len(self.columns_) or self.functions:  # functions are checked one by one
+        if len(columns) != len(self.columns_):
             for feature, columns_of_feature in zip(self.features, values, strict=True):
                 expected = sum(name == feature.name for name, _ in self.columns_)
                 if len(columns_of_feature) != expected:
@@ -115,21 +115,21 @@ class TokenContext:
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust all scores and set `view`; without a model set only `view`. Features are computed from KEPT predictions."""
-        words, is_kept = predictions.words, None if predictions.levels is None else predictions.is_kept
-        entries = predictions if is_kept is None else predictions.take(is_kept.nonzero()[0])
-        tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
+        words, kept = predictions.words, None if predictions.levels is None else predictions.kept_indices  # None: all are KEPT
+        kept_predictions = predictions if kept is None else predictions.take(kept)
+        tokens = TokenScores(kept_predictions.rows, kept_predictions.tags, kept_predictions.scores, words)
         columns = self.standardize([feature(tokens) for feature in self.features], len(words.forms))
         word_indices = self.vocabulary_.find_indices(words)
         if self.model_ is None:
             return predictions.replace_unchecked(view=TokenView(tokens, columns, word_indices[0], tokens.scores))
         pair_log_odds, is_top = tokens.log_odds, tokens.is_top
-        if is_kept is not None:
-            pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
-            is_top[is_kept] = tokens.is_top
+        if kept is not None:
+            pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions), dtype=bool)
+            is_top[kept] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, pair_log_odds, is_top)
         inputs = pair_inputs(self.blocks, tokens, word_indices, columns, pairs, self.n_tags_)
         scores = self.model_.predict(pair_log_odds, inputs)
-        view = TokenView(tokens, columns, word_indices[0], scores if is_kept is None else scores[is_kept])
+        view = TokenView(tokens, columns, word_indices[0], scores if kept is None else scores[kept])
         return predictions.replace_unchecked(scores=scores, view=view)
 
     # Saving
@@ -274,19 +274,19 @@ class LabelMatch(Serializable):
 
         tokens, labels (Ints): Token, and label of its span. The sum is 1 for a token without scores or a label without match.
         """
-        entries, n_tokens = view.tokens, len(view.forms)
-        tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)  # last: labels past the end
-        numbers = label_numbers[np.minimum(labels, len(self.labels))]
-        in_spans = np.zeros(n_tokens, dtype=np.intp)
+        # Labels past the end, which were appended after the fit, have the number -1.
+        tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
+        span_numbers = label_numbers[np.minimum(labels, len(self.labels))]
+        # A table with a row for each token in a span and a column for each number has the sums of adjusted scores.
+        entries, in_spans = view.tokens, np.zeros(len(view.forms), dtype=np.intp)
         in_spans[tokens] = 1
-        # The table of sums has a row for each token in a span, and a column for each number.
-        row, size = np.cumsum(in_spans) - 1, 1 + int(label_numbers.max())
-        number = tag_numbers[np.minimum(entries.tags, len(self.tags))]
-        index = np.flatnonzero((number >= 0) & (in_spans[entries.rows] > 0))
-        cells = row[entries.rows[index]] * size + number[index]
-        table = np.bincount(cells, view.adjusted_scores[index], size * int(in_spans.sum()))
-        unknown = (entries.top_tags[0, tokens] < 0) | (numbers < 0)
-        return np.where(unknown, 1.0, np.minimum(table[row[tokens] * size + numbers], 1.0))
+        row_of_token, n_columns = np.cumsum(in_spans) - 1, 1 + int(label_numbers.max())
+        entry_numbers = tag_numbers[np.minimum(entries.tags, len(self.tags))]
+        index = np.flatnonzero((entry_numbers >= 0) & (in_spans[entries.rows] > 0))
+        cells = row_of_token[entries.rows[index]] * n_columns + entry_numbers[index]
+        sums = np.bincount(cells, view.adjusted_scores[index], n_columns * int(in_spans.sum()))
+        is_unknown = (entries.top_tags[0, tokens] < 0) | (span_numbers < 0)
+        return np.where(is_unknown, 1.0, np.minimum(sums[row_of_token[tokens] * n_columns + span_numbers], 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,9 +48,9 @@ class Words:
         """Concatenate the words of consecutive batches."""
         if len(batches) < 2:
             return batches[0] if batches else cls.of_documents(0)
-        lengths = [np.diff(part.starts) for part in batches]
+        doc_lengths = np.concatenate([np.diff(part.starts) for part in batches])
         return cls(
-            np.cumsum(np.concatenate([np.zeros(1, dtype=np.intp), *lengths])),
+            np.append(0, np.cumsum(doc_lengths)),
             np.concatenate([part.forms for part in batches]),
             np.concatenate([part.endings for part in batches]),
             np.concatenate([part.shapes for part in batches]),
@@ -75,25 +75,25 @@ _MAX_CACHED = 1 << 17
 class _DigestIndex:
     """Finds the index of values by their salted digests in a sorted array of digests, with a cache."""
 
-    def __init__(self, digests: Hashes):
-        self.digests = digests
+    def __init__(self, digests: Hashes, salt: str):
+        self.digests, self.salt = digests, salt
         self._index_by_value: dict[int, int] = {}  # of the values looked up so far
 
-    def find(self, values: Hashes, salt: str) -> Ints:
+    def find(self, values: Hashes) -> Ints:
         """Return the index of the salted digest of each value; -1 if it is absent."""
         keys = values.tolist()
         try:
             return np.fromiter(map(self._index_by_value.__getitem__, keys), np.intp, len(keys))
         except KeyError:  # some values are not cached
-            self._cache_indices(set(keys), salt)
-            return self.find(values, salt)
+            self._cache_indices(set(keys))
+            return self.find(values)
 
-    def _cache_indices(self, keys: set[int], salt: str) -> None:
+    def _cache_indices(self, keys: set[int]) -> None:
         """Cache the index of each new key; if the cache would grow too large, keep only the given keys."""
         new = [key for key in keys if key not in self._index_by_value]
         if len(self._index_by_value) + len(new) > _MAX_CACHED:
             self._index_by_value, new = {}, list(keys)
-        digests = salt_digests(np.array(new, dtype=np.uint64), salt)
+        digests = salt_digests(np.array(new, dtype=np.uint64), self.salt)
         first, last = self.digests.searchsorted(digests), self.digests.searchsorted(digests, side="right")
         self._index_by_value.update(zip(new, np.where(first < last, first, -1).tolist(), strict=True))
 
@@ -107,7 +107,7 @@ class KnownWords(Serializable):
     salt: str = saved_field(text, "")
 
     def __post_init__(self) -> None:
-        self._forms, self._endings = _DigestIndex(self.forms), _DigestIndex(self.endings)
+        self._forms, self._endings = _DigestIndex(self.forms, self.salt), _DigestIndex(self.endings, self.salt)
 
     @classmethod
     def from_words(cls, words: Words) -> KnownWords:
@@ -123,7 +123,7 @@ class KnownWords(Serializable):
 
     def find_indices(self, words: Words) -> tuple[Ints, Ints]:
         """Return the index of each token's form, and of its ending; -1 for unknown ones."""
-        return self._forms.find(words.forms, self.salt), self._endings.find(words.endings, self.salt)
+        return self._forms.find(words.forms), self._endings.find(words.endings)
 
 
 def _frequent(values: Hashes) -> Hashes:

@@ -13,10 +13,7 @@ MESSAGES = {
     "C185": "The short name {short!r} in the registry {registry} is used by two entries, {first} and {second}, but must be unique; give one of their classes another `short`, or none.",
     "C500": "The entry '{given}' of the registry {registry} cannot be imported ({why}); fix or uninstall the package that registers it.",
     # Context
-    "C202": "The feature function '{name}' returned an array of shape {given} for {n} tokens; return one of shape ({n},), or ({n}, k) for k features per token, with the tokens of all Docs concatenated.",
-    "C203": "The feature function '{name}' returned {given} for the Doc that begins {text!r}; return finite numbers only.",
     "C204": "The feature '{name}' has {given} numbers per token, but had {wanted} when the pipe was fitted; fit the pipe again.",
-    "C206": "The feature function '{name}' failed: {why}; fix it.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again, or copy the folder again.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads version {wanted}; fit the pipe again.",

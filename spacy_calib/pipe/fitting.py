@@ -16,9 +16,10 @@ from spacy.training import Example
 
 from ..about import __version__
 from ..annotations import Annotation
-from ..calibration.choice import ONE_GROUP, lowest_taken, make_plan
+from ..calibration.choice import lowest_taken, make_plan
 from ..calibration.conventions import Convention, find_conventions, fit_platt_on_agreeing_tokens
 from ..calibration.grouped import GroupedRecalibrator
+from ..calibration.grouping.fixed import shared_group
 from ..calibration.grouping.tag_frequency import group_with_singletons
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
@@ -336,7 +337,7 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     context = settings.context
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
-        groups = inputs.groups(ONE_GROUP)
+        groups = inputs.groups(shared_group)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
     if settings.source.further_score_names and annotation.kind.of_documents and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
@@ -416,7 +417,7 @@ def _describe(
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
-        tag_offsets=None if maps.offsets is None else maps.offsets.describe(),
+        tag_offsets=None if maps.offsets_ is None else maps.offsets_.describe(),
         context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         selection=plan.table or None,
         table=summarize_fit(judged_pairs, maps, plan.evaluation_groups, arguments.n_bins),

@@ -41,8 +41,8 @@ class Options:
     """The n options that m entities can be linked to: for each entity the linker's candidates, then NIL.
 
     rows (Ints): First token of each entity, counted over all Docs, (m,). starts (Ints): First option of each entity, and n at
-    the end, (m + 1,). names (list[str]): Identity (knowledge base id) of each option. prior, similarity, score (Floats): As
-    spaCy computes them, 0 for NIL, (n,). n_tokens (int): Number of tokens of all Docs.
+    the end, (m + 1,). names (list[str]): Identity (knowledge base id) of each option. prior, similarity (Floats): Prior
+    probability, and cosine similarity to the context, 0 for NIL, (n,). n_tokens (int): Number of tokens of all Docs.
     """
 
     rows: Ints
@@ -50,13 +50,17 @@ class Options:
     names: list[str]
     prior: Floats
     similarity: Floats
-    score: Floats
     n_tokens: int
 
     @property
     def lengths(self) -> Ints:
         """Number of options of each entity, (m,)."""
         return np.diff(self.starts)
+
+    @property
+    def score(self) -> Floats:
+        """spaCy's score of each option, 0 for NIL, (n,)."""
+        return self.prior + self.similarity - self.prior * self.similarity
 
     @property
     def nil(self) -> Ints:
@@ -73,25 +77,27 @@ class Options:
     @classmethod
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
         """Compute the options of all entities with prior, similarity to the context and score, as `pipe.predict` does."""
-        rows, lengths, names, priors, vectors, windows = [], [], [], [], [], []
-        first = 0  # number of the first token of a Doc, counted over all Docs
+        rows, lengths, names, priors, similarities = [], [], [], [], [np.zeros(0)]
+        n_tokens_before = 0  # of the Docs before this one
         for doc in docs:
             entities = [entity for entity in doc.ents if entity.label_ not in pipe.labels_discard]
             candidates = dict(zip(((item.start, item.end) for item in entities), _candidates(pipe, entities), strict=True))
+            encodings: dict[tuple[int, int], Floats] = {}
             for entity, window in zip(doc.ents, _windows(pipe, doc), strict=True):
                 options = candidates.get((entity.start, entity.end), [])
-                rows.append(first + entity.start)
+                rows.append(n_tokens_before + entity.start)
                 lengths.append(len(options) + 1)
                 names += [*(item.entity_ for item in options), NIL]
                 priors += [*(item.prior_prob if pipe.incl_prior else 0.0 for item in options), 0.0]
-                vectors.append(np.array([item.entity_vector for item in options], dtype=np.float64))
-                windows.append((doc, *window))
-            first += len(doc)
-        prior = np.array(priors, dtype=np.float64)
-        similarity = _similarities(pipe, vectors, windows) if pipe.incl_context else np.zeros(len(names))
-        starts = np.cumsum([0, *lengths])
+                similarities += [_similarities(pipe, options, doc, window, encodings), np.zeros(1)]
+            n_tokens_before += len(doc)
         return cls(
-            np.array(rows, dtype=np.intp), starts, names, prior, similarity, prior + similarity - prior * similarity, first
+            rows=np.array(rows, dtype=np.intp),
+            starts=np.cumsum([0, *lengths]),
+            names=names,
+            prior=np.array(priors, dtype=np.float64),
+            similarity=np.concatenate(similarities),
+            n_tokens=n_tokens_before,
         )
 
 
@@ -112,23 +118,22 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
         yield bounds[max(0, first - pipe.n_sents)][0], bounds[min(len(bounds) - 1, last + pipe.n_sents)][1]
 
 
-def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Return the cosine similarity of each option to the context of its entity, 0 for NIL.
+def _similarities(
+    pipe: Any, candidates: Sequence[Any], doc: Doc, window: tuple[int, int], encodings: dict[tuple[int, int], Floats]
+) -> Floats:
+    """Return the cosine similarity of each candidate of an entity to its context; zeros if the linker does not compare them.
 
-    vectors: Of the candidates of each entity. windows: (Doc, first token, token after the last) of the context of each entity.
+    window (tuple): First token of the context, and the token after its last. encodings (dict): Vectors of contexts of this Doc
+    so far, by window; a new one is added.
     """
-    encodings: dict[tuple[int, int, int], Floats] = {}
-    parts = [np.zeros(0)]
-    for candidates, (doc, start, end) in zip(vectors, windows, strict=True):
-        products = norms = np.zeros(len(candidates))
-        if len(candidates):
-            key = (id(doc), start, end)
-            if key not in encodings:
-                encodings[key] = to_numpy(pipe.model.predict([doc[start:end].as_doc()])[0]).astype(np.float64)
-            context = encodings[key]
-            products, norms = candidates @ context, np.linalg.norm(context) * np.linalg.norm(candidates, axis=1)
-        parts += [np.divide(products, norms, out=np.zeros(len(candidates)), where=norms > 0), np.zeros(1)]
-    return np.concatenate(parts)
+    similarities = np.zeros(len(candidates))
+    if not pipe.incl_context or not candidates:
+        return similarities
+    if window not in encodings:
+        encodings[window] = to_numpy(pipe.model.predict([doc[slice(*window)].as_doc()])[0]).astype(np.float64)
+    context, vectors = encodings[window], np.array([item.entity_vector for item in candidates], dtype=np.float64)
+    norms = np.linalg.norm(context) * np.linalg.norm(vectors, axis=1)
+    return np.divide(vectors @ context, norms, out=similarities, where=norms > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +180,8 @@ class _GoldOptions:
         An entity with only rejected links counts by the probability that its gold is one of its other options (EM).
         probabilities (Floats): P(option) of the n options of all entities by the model, (n,), summing to 1 for each entity.
         """
-        empty = np.zeros(0)
-        gold_sums, rejected_sums = (
-            np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty
-            for values in (self.right, probabilities * self.is_rejected)  # sums of each entity
-        )
+        gold_sums = np.add.reduceat(self.right, self.starts[:-1])  # of each entity: 1 if its gold link is among its options
+        rejected_sums = np.add.reduceat(probabilities * self.is_rejected, self.starts[:-1])
         shares = []
         for has_candidates in (True, False):
             is_linked, is_open = (mask & (self.has_candidates == has_candidates) for mask in (self.has_gold, self.is_open))

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE, compare, pick
+from spacy_calib.calibration import selector
+from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE, ChoiceInputs, choose_plan, compare, pick
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import Identity, IsotonicRegression, Platt, Recalibrator
 from spacy_calib.calibration.scaling import TemperatureScaling, VectorScaling
-from spacy_calib.calibration.selector import Selector
 from spacy_calib.calibration.token_fit import CalibrationPlan, ContextFit, FitData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss
@@ -28,8 +28,10 @@ def group_tokens(grouping) -> Groups:
     return grouping(TOKEN_LABELS, dict(zip(TOKEN_LABELS, range(N_TAGS, 0, -1), strict=True)))
 
 
-def make_selector(**settings) -> Selector:
-    return Selector(**{"methods": {"isotonic": IsotonicRegression()}, "n_groups": (1, 3), **settings})
+def make_selector(**settings):
+    """Return a function that chooses a plan by a selector with these settings."""
+    given = selector.Selector(**{"methods": {"isotonic": IsotonicRegression()}, "n_groups": (1, 3), **settings})
+    return lambda data, group, **inputs: choose_plan(given, ChoiceInputs(data, group, **inputs))
 
 
 def make_data(n: int, seed: int = 1, per_document: int = 20, **truth) -> FitData:
@@ -119,12 +121,10 @@ def test_trials_are_of_the_pairs_that_reach_the_threshold():
     )
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"), [({"n_groups": []}, "n_groups must be at least one"), ({"n_groups": [0]}, "n_groups")]
-)
-def test_settings_out_of_range_are_refused(settings, sentence):
+@pytest.mark.parametrize(("n_groups", "sentence"), [([], "n_groups must be at least one"), ([0], "n_groups")])
+def test_settings_out_of_range_are_refused(n_groups, sentence):
     with pytest.raises(CalibError, match=rf"C001.*{sentence}"):
-        make_selector(**settings)
+        selector.make_selector(n_groups=n_groups)
 
 
 def test_the_scaling_is_handed_over_with_the_scores_that_it_held_out():

@@ -18,10 +18,9 @@ from spacy_calib.calibration.recalibrators import (
     Recalibrator,
     Temperature,
 )
-from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.calibration.tag_offsets import TagOffsets
+from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
-from spacy_calib.calibration.tokens import TOKENS, CalibratedEntries, TokenCalibration, check_normalize, lowest_score
+from spacy_calib.calibration.tokens import TOKENS, CalibratedEntries, TokenCalibration, check_normalize
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.pairs.documents import folds_of
@@ -38,7 +37,6 @@ SCALINGS: dict[str, Callable[[], Scaling]] = {
     "vector": partial(VectorScaling, 100.0),
     "matrix": partial(MatrixScaling, 100.0),
 }
-FLOOR = Scaling.floor
 every_scaling = pytest.mark.parametrize("name", [None, *SCALINGS])
 with_and_without_scaling = pytest.mark.parametrize("name", [None, "vector"])
 
@@ -47,7 +45,7 @@ def fit(
     data: FitData,
     name: str | None = None,
     prototype: Recalibrator | None = None,
-    offsets: TagOffsets | None = None,
+    offsets: bool = False,
     groups: Groups = TOKEN_GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
     normalize: bool | str = False,
@@ -96,15 +94,6 @@ def test_kept_pairs_are_those_at_or_above_the_threshold():
     assert replace(data, threshold=0.2).kept_indices.tolist() == [0, 1, 4]
 
 
-def test_a_scaling_reads_what_is_below_the_threshold():
-    assert lowest_score(0.01, TokenCalibration().scaling) == 0.01
-    scaled = TokenCalibration(scaling=VectorScaling())
-    assert (lowest_score(0.01, scaled.scaling), lowest_score(VectorScaling.floor / 2, scaled.scaling)) == (
-        VectorScaling.floor,
-        VectorScaling.floor / 2,
-    )
-
-
 @pytest.mark.parametrize("normalize", [False, True, "other"])
 def test_unfitted_raw_probabilities_are_passed_through(normalize):
     tokens = sample_tokens(30, 1)
@@ -121,12 +110,12 @@ def test_unfitted_raw_probabilities_are_passed_through(normalize):
 
 
 @every_scaling
-@pytest.mark.parametrize("offsets", [None, TagOffsets()])
+@pytest.mark.parametrize("offsets", [False, True])
 def test_scaled_then_mapped_then_cut(name, offsets):
     calibration = fitted_on(name=name, offsets=offsets, prototype=IsotonicRegression())
     fresh = sample_tokens(100, 2)
     found = calibration.calibrate(ScoreTable(fresh.probabilities), 0.01)
-    every = from_dense(fresh.probabilities, lowest_score(0.01, calibration.scaling))
+    every = from_dense(fresh.probabilities, 0.01 if name is None else FLOOR)
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     kept = every.scores >= 0.01
     assert found.marginals.rows.tolist() == every.rows[kept].tolist()
@@ -327,7 +316,7 @@ def test_other_is_the_calibrated_rest(name):
     found = calibration.calibrate(fresh, 0.1)
     calibration.normalize = False
     plain = calibration.calibrate(fresh, 0.1).scores
-    every = fresh.marginals_above(lowest_score(0.1, calibration.scaling))
+    every = fresh.marginals_above(0.1 if name is None else FLOOR)
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     for token in range(50):
         own = found.marginals.rows == token
@@ -467,7 +456,7 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
 
 @every_scaling
 def test_a_saved_one_gives_the_same_bits(name):
-    calibration = fitted_on(name=name, prototype=Temperature(), offsets=TagOffsets(), normalize="other")
+    calibration = fitted_on(name=name, prototype=Temperature(), offsets=True, normalize="other")
     again = restored(calibration)
     assert again.normalize == "other"
     same_bits(calibration, again)

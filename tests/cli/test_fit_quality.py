@@ -39,8 +39,8 @@ def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
 @pytest.mark.parametrize(("kind", "why"), [("Vector", "the scaling has a bias"), ("Temperature", "no tag differs")])
 def test_tag_offsets_that_change_nothing_are_named(kind, why, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", TAG_OFFSETS, scaling(kind))
-    pooling = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.offsets
-    useless = not pooling.tags_.values.any() and not pooling.groups_.values.any()
+    pooling = loaded(tmp_path / "out").get_pipe("calib").tokens.maps.offsets_
+    useless = not pooling.tags.values.any() and not pooling.groups.values.any()
     assert useless or kind != "Vector"
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
 

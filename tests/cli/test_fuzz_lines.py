@@ -37,14 +37,14 @@ def test_the_root_is_no_output(force, tmp_path):
 def fails_at_words(doc):
     """A component that fails as one with damaged weights does, or with a sentence of ours."""
     if doc.text == "ours":
-        raise calib_error("C203", name="f", given="nan", text=doc.text)
+        raise calib_error("C004", what="nan")
     raise KeyError("no such weight")
 
 
 @pytest.mark.parametrize("n_process", [1, 2])
 @pytest.mark.parametrize(
     ("text", "code", "words"),
-    [("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"), ("ours", "C203", "nan")],
+    [("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"), ("ours", "C004", "nan")],
 )
 def test_a_component_that_fails_is_a_sentence(n_process, text, code, words):
     nlp = spacy.blank("xx")

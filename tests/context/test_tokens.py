@@ -72,8 +72,7 @@ def test_empty_docs_part_no_neighbours():
 def test_document_means_are_shrunk_towards_those_of_average_tokens():
     tokens = token_scores(words_of([[1, 2, -3], [4]]), [0, 1], [0, 0], [0.6, 0.8])
     # (.6 + .8 + 10 * .9) / (2 + 10), and of a Doc without scores .9
-    (means,) = tokens.document_means(np.array([0.6, 0.8, 0.0, 0.0]), prior_sums=np.array([[10.0], [9.0]]))
-    assert means == pytest.approx([10.4 / 12] * 3 + [0.9])
+    assert DocumentConfidence()(tokens)[0] == pytest.approx([10.4 / 12] * 3 + [0.9])
 
 
 def test_the_rival_is_the_second_likeliest_entry():
@@ -111,6 +110,13 @@ def test_scores_of_a_doc_depend_on_no_other_doc():
         docs = [words.forms[a:b].astype(int).tolist() for a, b in bounds if first <= a < end]
         own = Pairs(pairs.rows[mine] - first, pairs.tags[mine], pairs.scores[mine], pairs.hits[mine], end - first)
         assert np.array_equal(adjusted_scores(found.context, words_of(docs), own), whole[mine])
+
+
+def test_a_feature_with_fewer_columns_than_in_the_fit_is_refused():
+    found, words, pairs = fitted_context()
+    values = [feature(token_scores(words, pairs.rows, pairs.tags, pairs.scores)) for feature in found.context.features]
+    with pytest.raises(CalibError, match="C204"):
+        found.context.standardize([values[0][:1], *values[1:]], len(words))
 
 
 def test_tokens_without_entries_and_empty_docs():

@@ -4,8 +4,6 @@ import spacy
 from spacy.language import Language
 
 from spacy_calib.calibration.saved import unpack
-from spacy_calib.context.features import FEATURES, DocFunction
-from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.saved import FITTED, dump
@@ -133,50 +131,6 @@ def test_a_tag_has_its_score_in_context_whether_it_reaches_the_threshold_or_not(
     assert all("C" not in token._.calib_scores for token in doc)
     # What the features say of a token is less then: its other entries are below the threshold too.
     assert [token._.calib_score for token in doc] == pytest.approx(above, abs=0.1)
-
-
-def lengths(docs):
-    return [len(token) for doc in docs for token in doc]
-
-
-def with_function(nlp: Language, function, features=(), n: int = 120) -> Calibrator:
-    """A pipe whose context looks at a function of Docs, which no config can name."""
-    calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    calib.context = TokenContext([*features, DocFunction("mine", function)])
-    return calib.fit(examples_before_calib(nlp, n, 2))
-
-
-def test_a_function_of_docs(nlp):
-    calib = with_function(nlp, lengths, FEATURES.values())
-    assert calib.fit_info.context["columns"][-1] == "mine"
-    assert calib.tokens.context.model_.weights["features"].values[:, -1].any()
-    assert scores(nlp.pipe(texts(nlp, 9), batch_size=4)) == scores(map(nlp, texts(nlp, 9)))
-
-
-def test_a_function_may_say_several_things_of_a_token(nlp):
-    calib = with_function(nlp, lambda docs: [[len(token), 1.0] for doc in docs for token in doc], [FEATURES["neighbours"]])
-    assert calib.fit_info.context["columns"][-2:] == ["mine, column 1", "mine, column 2"]
-
-
-@pytest.mark.parametrize(("function", "code", "words"), [
-    (lambda docs: [1.0], "C202", "mine"),
-    (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine"),
-    (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
-    (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
-    (lambda docs: "words", "C206", "mine"),
-])  # fmt: skip
-def test_what_a_function_may_not_give(nlp, function, code, words):
-    with pytest.raises(CalibError, match=code) as caught:
-        with_function(nlp, function, n=12)
-    assert words in str(caught.value)
-
-
-def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp):
-    columns = [2]
-    with_function(nlp, lambda docs: [[1.0 * token.i] * columns[0] for doc in docs for token in doc])
-    columns[0] = 3
-    with pytest.raises(CalibError, match="C204"):
-        nlp("the dog saw")
 
 
 def test_features_are_named_in_the_config_and_saved(nlp):

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib import CalibError
-from spacy_calib.calibration.scaling import VectorScaling
+from spacy_calib.calibration.scaling import FLOOR, VectorScaling
 from spacy_calib.calibration.tokens import TokenCalibration
 from tests.cli.conftest import bare_docs, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import run_upstream
@@ -120,7 +120,7 @@ def test_the_pipe_gives_what_the_steps_give():
 def test_a_scaling_is_fitted_on_what_it_will_read():
     """On all that reaches its floor, far below the threshold."""
     nlp = pipeline({"scaling": VECTOR})
-    data = fit_data(sample_tokens(300, 1), 0.01, VectorScaling.floor)
+    data = fit_data(sample_tokens(300, 1), 0.01, FLOOR)
     expected = VectorScaling()
     expected.cross_fit(data.pairs, data.documents, len(TOKEN_LABELS))
     found = nlp.get_pipe("calib").tokens.scaling

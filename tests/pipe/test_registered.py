@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from spacy_calib import CalibError
+from spacy_calib.calibration.choice import ChoiceInputs, choose_plan
 from spacy_calib.calibration.recalibrators import Platt, Recalibrator
 from spacy_calib.calibration.scaling import Scaling, TemperatureScaling
 from spacy_calib.calibration.selector import make_selector
 from spacy_calib.cli.info_command import _scaling_line
 from spacy_calib.pipe.saved import load_part
 from spacy_calib.registry import metrics, recalibrators, registry, scalings
+from spacy_calib.schema import number, record
 from tests.made import TOKEN_LABELS, fit_data, sample_tokens
 
 from .test_guarantees import pipeline
@@ -37,39 +39,30 @@ class Mild(TemperatureScaling):
 
 
 class Shared(Scaling):
-    """Moves every tag by one share towards even chances: what the contract of a scaling asks for, and no more."""
+    """Moves every tag by one share towards even chances: what another package's scaling has to define, and no more."""
 
     registered = "elsewhere.Shared.v1"
     short = "shared"
     biased = False
+    _learned = ("share_",)
+    learned_form = record({"share_": number()})
+    n_tags = 8
 
     def __init__(self):
-        self.share_ = None
+        super().__init__()
 
-    @property
-    def fitted(self):
-        return self.share_ is not None
+    def settings(self):
+        return {}
 
-    @property
-    def n_tags(self):
-        return 8 if self.fitted else 0
+    def describe(self):
+        return {"name": self.registered, "biased": False, "temperature": None, "ridge": None, "size": 1}
 
-    def size(self):
-        return 1
-
-    def fit(self, pairs, n_tags):
-        self.share_ = 0.1
+    def fit(self, pairs, n_tags, *search):
+        self.share_, self.ridge_ = 0.1, 1.0
         return self
 
     def _scale(self, rows, tags, scores, counted):
         return (1 - self.share_) * scores + self.share_ / 8
-
-    def _learned_state(self):
-        return {"share_": self.share_}
-
-    def load_learned(self, learned):
-        self.share_ = learned["share_"]
-        return self
 
 
 def group(grouping):
@@ -102,7 +95,7 @@ def test_what_another_package_registers_is_compared_where_it_is_named(register):
     assert next(iter(recalibrators())) == "halved"  # fewer numbers first
     assert "mild" in scalings()
     selector = make_selector(["halved", "platt"], [1])
-    trials = selector(fit_data(sample_tokens(600, 1), lowest=1e-4), group).table["trials"]
+    trials = choose_plan(selector, ChoiceInputs(fit_data(sample_tokens(600, 1), lowest=1e-4), group)).table["trials"]
     assert {trial["size"] for trial in trials if trial["candidate"] == "halved, 1 group"} == {0}
     assert "platt, 1 group" in {trial["candidate"] for trial in trials}
     assert type(selector.methods["halved"]) is Halved

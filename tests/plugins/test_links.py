@@ -312,8 +312,7 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
     prior = np.where(np.arange(4 * m) % 4 == 3, 0.0, rng.dirichlet([1.0, 1, 1, 1], m).ravel())
     similarity = np.where(prior > 0, rng.uniform(0, 1, 4 * m), 0.0)
     names = [f"{i}" for i in range(4 * m)]
-    score = prior + similarity - prior * similarity
-    options = Options(np.arange(m), np.arange(0, 4 * m + 1, 4), names, prior, similarity, score, m)
+    options = Options(np.arange(m), np.arange(0, 4 * m + 1, 4), names, prior, similarity, m)
     true, covered, towards = np.array([0.8, 3.0, 0.1, 0.5]), 0.85, np.array([0.0, 0.0, 1.0, 0.0])
     chances = softmax(options.features() @ true, options.starts).reshape(m, 4)
     right = (chances.cumsum(axis=1) > rng.random((m, 1))).argmax(axis=1)

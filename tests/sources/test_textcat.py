@@ -179,7 +179,7 @@ def test_five_hundred_labels_fit_and_apply():
     calib = calib_of(nlp, "textcat_multilabel", tag_offsets=True)
     calib.fit(drawn())
     assert len(calib.groups) == 5
-    assert calib.tokens.maps.offsets.describe()["strength"] is not None
+    assert calib.tokens.maps.offsets_.describe()["strength"] is not None
     test = drawn()
     for example in test:
         calib(example.predicted)

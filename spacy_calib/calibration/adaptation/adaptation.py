@@ -18,10 +18,14 @@ from ...schema import Serializable, maybe, number, saved_field, whole
 from ...types import Floats, Groups, Ints, check_lengths
 from ..solvers import fit_logistic, log_odds, sigmoid, softplus
 from ..steps import Predictions
-from ..tag_offsets import Offsets, TagOffsets, average_offsets, learned_offsets, look_up_offsets
+from ..tag_offsets import Offsets, TagOffsets, average_offsets, look_up_offsets
 
 # A flatter line would make all scores alike; this slope keeps their order.
 LEAST_SLOPE = 0.05
+# The prior standard deviation of a line's slope around 1, as a share of that of its intercept around 0.
+_SLOPE_SHARE = 0.5
+# Standard deviation, in log-odds, of a shift of all tokens of one document.
+_DOCUMENT_SPREAD = 0.3
 # Cross-validation over documents has so many folds; with fewer documents each is a fold.
 _FOLDS = 10
 # The prior precision that fixes a slope.
@@ -33,16 +37,14 @@ class Prior:
     """The prior distribution of an adaptation: how far calibrated scores are expected to be off in a new domain.
 
     spreads (tuple[float, ...]): The prior of the intercept is an even mixture of Gaussians around 0 with these standard
-        deviations, in log-odds; 0 is "no change". slope (float): Standard deviation of the slope around 1, as a share of the
-        spread. further_spread (float | None): Added to `spreads` if that lowers the cross-validated log loss.
-    document_spread, tag_spread (float): Standard deviation, in log-odds, of a shift of all tokens of one document, and of a
-        shift of the tokens of one tag, or group, in one document: a tag wrong once is often wrong throughout.
+        deviations, in log-odds; 0 is "no change".
+    tag_spread (float): Standard deviation, in log-odds, of a shift of the tokens of one tag, or group, in one document: a tag
+        that is wrong once is often wrong throughout.
+    further_spread (float | None): Added to `spreads` if that lowers the cross-validated log loss.
     offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some groups or tags may be far off.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
-    slope: float = 0.5
-    document_spread: float = 0.3
     tag_spread: float = 1.0
     offsets: bool = True
     outliers: bool = True
@@ -96,37 +98,35 @@ def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: P
     """Fit a line for each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds to map."""
     if not len(margins):
         return Line()
-    lines, log_evidence = zip(
-        *(_fit_spread(margins, hits, weights, spread, prior.slope) for spread in prior.spreads), strict=True
-    )
+    lines, log_evidence = zip(*(_fit_line_with_spread(margins, hits, weights, spread) for spread in prior.spreads), strict=True)
     share = np.exp(np.array(log_evidence) - max(log_evidence))
     share /= share.sum()
     return Line(*(float(share @ [getattr(line, name) for line in lines]) for name in ("slope", "intercept")))
 
 
-def _fit_spread(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float, slope: float) -> tuple[Line, float]:
+def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float) -> tuple[Line, float]:
     """Return (line of maximum posterior density, its log evidence by Laplace's approximation).
 
-    spread (float): Standard deviation of the intercept around 0; 0 for no change. slope (float): That of the slope around 1,
-        as a share of the spread.
+    spread (float): Prior standard deviation of the intercept around 0; 0 for no change. That of the slope around 1 is a share
+        of it. The other arguments as in `fit_line`.
     """
-    columns = np.column_stack([margins, np.ones(len(margins))])
-    mean = np.array([1.0, 0.0])
     if not spread:
         return Line(), -_loss(margins, hits, weights)
-    precision = np.array([slope**-2, 1.0]) / spread**2
-    coefficients = fit_logistic(columns, hits, weights, mean, precision)  # (slope, intercept)
+    columns = np.column_stack([margins, np.ones(len(margins))])  # the coefficients are (slope, intercept)
+    mean, precision = np.array([1.0, 0.0]), np.array([_SLOPE_SHARE**-2, 1.0]) / spread**2
+    coefficients = fit_logistic(columns, hits, weights, mean, precision)
     if coefficients[0] < LEAST_SLOPE:  # fix the slope and fit the intercept again
         precision_fixed = np.array([_FIXED, precision[1]])
         coefficients = fit_logistic(columns, hits, weights, np.array([LEAST_SLOPE, 0.0]), precision_fixed)
         coefficients[0] = LEAST_SLOPE
-    adjusted_margins = coefficients[0] * margins + coefficients[1]
+    slope, intercept = coefficients.tolist()
+    adjusted_margins = slope * margins + intercept
+    # Laplace's approximation: the posterior is taken for a Gaussian around its maximum, whose volume the curvature tells.
     probabilities = sigmoid(adjusted_margins)
     curvature = (columns * (weights * probabilities * (1.0 - probabilities))[:, None]).T @ columns + np.diag(precision)
-    penalty = 0.5 * float(np.sum(precision * (coefficients - mean) ** 2))
     log_volume = 0.5 * (float(np.log(precision).sum()) - float(np.linalg.slogdet(curvature)[1]))
-    log_evidence = log_volume - _loss(adjusted_margins, hits, weights) - penalty
-    return Line(float(coefficients[0]), float(coefficients[1])), log_evidence
+    penalty = 0.5 * float(np.sum(precision * (coefficients - mean) ** 2))
+    return Line(slope, intercept), log_volume - _loss(adjusted_margins, hits, weights) - penalty
 
 
 def _loss(margins: Floats, hits: NDArray[np.bool_], weights: Floats) -> float:
@@ -166,7 +166,7 @@ class AdaptationMap(Serializable):
     """A map of top entries, or of the others: `line`, then `offsets` of groups and tags. entries (int): Entries of the fit."""
 
     line: Line = saved_field(Line.read, Line())
-    offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)
+    offsets: TagOffsets | None = saved_field(maybe(TagOffsets.read), None)
     entries: int = saved_field(whole(), 0)
 
     @classmethod
@@ -176,7 +176,7 @@ class AdaptationMap(Serializable):
             return cls()
         prior = _choose_spreads(entries, groups, prior)
         margins = log_odds(entries.scores)
-        weights = document_weights(entries.scores, entries.documents, prior.document_spread)
+        weights = document_weights(entries.scores, entries.documents, _DOCUMENT_SPREAD)
         line = fit_line(margins, entries.hits, weights, prior)
         if not prior.offsets:
             return cls(line, None, len(entries))
@@ -186,7 +186,7 @@ class AdaptationMap(Serializable):
         adjusted_margins = adjusted_margins + look_up_offsets(group_offsets.values, group_indices)
         tags = np.where(entries.tags < n_tags, entries.tags, -1)
         tag_offsets = _fit_offsets(adjusted_margins, entries, tags, n_tags, prior)
-        return cls(line, TagOffsets.from_offsets(group_offsets, tag_offsets), len(entries))
+        return cls(line, TagOffsets(tag_offsets, group_offsets), len(entries))
 
     def adjust(self, scores: Floats, tags: Ints, groups: Groups) -> Floats:
         """Return the scores after the line and the offsets of their tags and groups."""
@@ -194,10 +194,6 @@ class AdaptationMap(Serializable):
         if self.offsets is None:
             return adjusted_scores
         return self.offsets.predict(adjusted_scores, tags, groups.find(tags).astype(np.intp))
-
-    def state(self) -> dict[str, Any]:
-        """Return the map as plain data and arrays; of the offsets only the fitted values, without settings."""
-        return {**super().state(), "offsets": None if self.offsets is None else self.offsets.state()["learned"]}
 
 
 def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
@@ -263,5 +259,5 @@ class Adaptation(Serializable):
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
         sizes = (len(fields["groups"].of_tag), len(fields["groups"]))
         maps = (fields["leading"], fields["other"])
-        is_consistent = all(map_.offsets is None or map_.offsets.sizes() == sizes for map_ in maps)
+        is_consistent = all(map_.offsets is None or map_.offsets.sizes == sizes for map_ in maps)
         return "" if is_consistent else "'offsets' are fitted to these tags and groups"

@@ -71,7 +71,7 @@ class AdaptationFit:
         offsets = self.adaptation.leading.offsets
         if offsets is None:
             return {}
-        values = offsets.offsets(tags, self.groups.find(tags).astype(np.intp))
+        values = offsets.sum_offsets(tags, self.groups.find(tags).astype(np.intp))
         order = np.argsort(-np.abs(values), kind="stable")
         return {labels[tags[i]]: float(values[i]) for i in order.tolist() if abs(values[i]) >= _LEAST_OFFSET}
 

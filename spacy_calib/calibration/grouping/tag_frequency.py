@@ -28,8 +28,8 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
     of_tag = np.zeros(len(labels), dtype=np.intp)
     group = group_total = 0
     for column in sorted(range(len(labels)), key=lambda i: (-frequency[i], labels[i])):
-        full = group_total * n_groups >= total and total > 0
-        if full and frequency[column] > 0 and group < n_groups - 1:
+        is_full = group_total * n_groups >= total and total > 0
+        if is_full and frequency[column] > 0 and group < n_groups - 1:  # tags never seen stay in the last group
             group, group_total = group + 1, 0
         of_tag[column] = group
         group_total += int(frequency[column])
@@ -78,10 +78,14 @@ def group_with_singletons(
         if label not in singletons:
             key_counts[key(label)] += count
     key_groups = grouping(keys, key_counts)
-    column = {name: i for i, name in enumerate(keys)}
-    of_tag = []
-    for label in labels:
-        group = -1 if label in singletons else int(key_groups.of_tag[column[key(label)]])
-        of_tag.append(singletons.index(label) if label in singletons else -1 if group < 0 else len(singletons) + group)
+    group_of_key = dict(zip(keys, key_groups.of_tag.tolist(), strict=True))
+
+    def find_group(label: str) -> int:
+        if label in singletons:
+            return singletons.index(label)
+        group: int = group_of_key[key(label)]
+        return group if group < 0 else len(singletons) + group  # below 0: no group
+
+    of_tag = np.array([find_group(label) for label in labels], dtype=np.intp)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
-    return Groups((*singletons, *key_groups.names), np.array(of_tag, dtype=np.intp), frequency, len(singletons))
+    return Groups((*singletons, *key_groups.names), of_tag, frequency, len(singletons))

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from ...types import Floats, Ints
 
+# A scaling reads the tags of a token that have at least this probability.
+FLOOR = 1e-4
 # So many top tags of a token influence the others.
 MOST_INPUTS = 16
-# Lower bound of the probability of all tags below the floor together, so that its log is finite.
+# Lower bound of the probability of all tags below FLOOR together, so that its log is finite.
 LEAST_REST = 1e-6
-# Lower bound of the probability of a tag below the floor (a predicted label).
+# Lower bound of the probability of a tag below FLOOR (a predicted label).
 LEAST = 1e-12
 # Codes are numbered by sorting where a table of them would have more cells.
 _LARGEST_TABLE = 1 << 22
@@ -28,7 +30,7 @@ class Entries:
 
     starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints): Tag of
         each entry; n_tags for a rest, n_tags + 1 for all tags with a higher number than those of the fit. n_tags (int): Tags of
-        the fit. logs (Floats): Log-probability of each entry. inputs (Floats): log(p / floor); 0 for a rest or below the floor.
+        the fit. logs (Floats): Log-probability of each entry. inputs (Floats): log(p / FLOOR); 0 for a rest or below FLOOR.
     origin (Ints): Index of each entry in the arguments of `lay_out`, -1 for a rest.
     sources, targets (Ints): Pairs of entries of one token, as indices: the input of the source influences the target.
     """
@@ -52,31 +54,31 @@ class Entries:
         return self.tags[self.sources] * (self.n_tags + 2) + self.tags[self.targets]
 
 
-def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, pairwise: bool = True) -> Entries:
+def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool = True) -> Entries:
     """Sort scores of tokens, and the rest of each, into Entries.
 
     rows, tags, scores: Token, tag and probability of each score, in any order. pairwise (bool): False leaves out the pairs of
         entries (`sources` and `targets`).
     """
     distinct, token_of_score = np.unique(rows, return_inverse=True)
-    n = len(distinct)
+    n_tokens, n_scores = len(distinct), len(rows)
+    # One entry for each score, then one for the rest of each token. A tag past the end must not be taken for a rest (n_tags).
+    tokens = np.concatenate([token_of_score, np.arange(n_tokens)])
+    columns = np.concatenate([np.where(tags >= n_tags, n_tags + 1, tags), np.full(n_tokens, n_tags)])
+    values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n_tokens)])
+    is_rest = np.arange(len(tokens)) >= n_scores
     # Within a token: its tags, highest score first; then the rest.
-    tokens = np.concatenate([token_of_score, np.arange(n)])
-    columns = np.concatenate([np.minimum(tags, n_tags + 1), np.full(n, n_tags)])
-    columns[: len(tags)][tags == n_tags] = n_tags + 1  # a tag past the end, not a rest
-    values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n)])
-    is_rest = np.arange(len(tokens)) >= len(rows)
     order = np.lexsort((columns, -values, is_rest, tokens))
     tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
     # Summed after sorting, so that the order of the arguments does not change the last bit.
-    values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n), LEAST_REST)
+    values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n_tokens), LEAST_REST)
     logs = np.log(values)
-    starts = np.searchsorted(tokens, np.arange(n))
-    inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(floor), 0.0))
+    starts = np.searchsorted(tokens, np.arange(n_tokens))
+    inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(FLOOR), 0.0))
     sources = targets = np.zeros(0, dtype=np.intp)
     if pairwise:
         # Each entry is the target of its token's first (highest) entries, the rest not among them.
-        n_sources = np.minimum(np.bincount(token_of_score, minlength=n), MOST_INPUTS)[tokens]
+        n_sources = np.minimum(np.bincount(token_of_score, minlength=n_tokens), MOST_INPUTS)[tokens]
         targets = np.repeat(np.arange(len(tokens)), n_sources)
         firsts = np.cumsum(n_sources) - n_sources
         sources = np.arange(len(targets)) + np.repeat(starts[tokens] - firsts, n_sources)
@@ -106,14 +108,14 @@ class PairwiseScaler:
 
     factor (float): What log p is multiplied by. biases (Floats): Bias of each tag, the rest, tags past the end: (n_tags + 2,).
     codes (Ints), weights (Floats): source * (n_tags + 2) + target of each pair of tags with a weight, and the weight.
-    floor (float): Tags with a lower probability influence no others. is_diagonal (bool): Whether a tag influences only itself.
+    is_diagonal (bool): Whether a tag influences only itself.
     """
 
-    def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, is_diagonal: bool):
+    def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, is_diagonal: bool):
         """Put the weights of pairs of tags into a table (source, target), or into a vector of targets if `is_diagonal`."""
         from scipy.sparse import csr_matrix
 
-        self.factor, self.biases, self.floor = factor, biases, floor
+        self.factor, self.biases = factor, biases
         self.n_tags = len(biases) - 2  # without "the rest" and "past the end"
         self.diagonal: Floats | None = None
         if is_diagonal:
@@ -134,19 +136,19 @@ class PairwiseScaler:
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
         """Return the scaled probabilities of n > 0 entries. Arguments as in `Scaling.scale`, with tokens (rows) ascending."""
-        begins = np.ones(len(tokens), dtype=bool)
+        begins = np.ones(len(tokens), dtype=bool)  # whether an entry is the first of its token
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
-        step = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
-        if len(starts) <= step:
+        n_together = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
+        if len(starts) <= n_together:
             return self._scale(starts, tags, scores, is_input)
-        cuts = [*starts[::step].tolist(), len(tokens)]
-        parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
-        starts_in_part = [starts[index : index + step] - starts[index] for index in range(0, len(starts), step)]
-        scaled_parts = [
-            self._scale(first, tags[part], scores[part], None if is_input is None else is_input[part])
-            for first, part in zip(starts_in_part, parts, strict=True)
-        ]
+        scaled_parts = []
+        for index in range(0, len(starts), n_together):
+            part_starts = starts[index : index + n_together]
+            end = starts[index + n_together] if index + n_together < len(starts) else len(tokens)
+            part = slice(part_starts[0], end)
+            flags = None if is_input is None else is_input[part]
+            scaled_parts.append(self._scale(part_starts - part_starts[0], tags[part], scores[part], flags))
         return np.concatenate(scaled_parts)
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
@@ -156,7 +158,7 @@ class PairwiseScaler:
         # n_tags is the code of the rest; a tag of that number or a higher one was appended after the fit.
         tag_codes = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
-        inputs = np.maximum(logs - np.log(self.floor), 0.0)
+        inputs = np.maximum(logs - np.log(FLOOR), 0.0)
         input_scores = scores if is_input is None else np.where(is_input, scores, 0.0)
         rest = np.log(np.maximum(1.0 - np.bincount(token, input_scores), LEAST_REST))
         margins = self.factor * logs + self.biases[tag_codes]

@@ -1,4 +1,4 @@
-"""The penalized log loss of a log-linear scaling, its minimization, and the choice of the penalty's strength."""
+"""The penalized log loss of a log-linear scaling, and its minimization."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...pairs.documents import cross_fit, folds_of, thin_out
 from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
 from ..solvers import PRIOR, minimize_smooth
-from .entries import LEAST, lay_out, number_codes
+from .entries import Entries, lay_out, number_codes
 
 if TYPE_CHECKING:
-    from .log_linear import LogLinearScaling
+    from .scaling import Scaling
 
 # The penalty on a bias is this share of the ridge: inputs range from 0 to 9, so a weight changes a margin about ten times as
 # much as a bias of its size, and penalties are on squares.
@@ -42,33 +42,28 @@ class Objective:
 
     Each element is scaled by the curvature of the loss at the start, or the search would take several times as many steps.
 
-    scaling (LogLinearScaling): Its settings decide which weights there are, and their L2 penalties. pairs (Pairs): Pairs that
-        reach the floor. n_tags (int): Number of tags.
+    scaling (Scaling): Its `pairwise` and `biased` decide which weights there are; its `ridge_` is their L2 penalty.
+    pairs (Pairs): Pairs that reach FLOOR. n_tags (int): Number of tags.
     """
 
-    def __init__(self, scaling: LogLinearScaling, pairs: Pairs, n_tags: int):
+    def __init__(self, scaling: Scaling, pairs: Pairs, n_tags: int):
         """Build the sparse design matrix of the pairs, the penalties, and the unit of each coefficient."""
         from scipy.sparse import csr_matrix
 
-        entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.floor, scaling.pairwise == "all")
-        bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES if scaling.bias_ridge is None else scaling.bias_ridge
-        self.has_biases, self.entries = scaling.biased, entries
-        self.n_biases = entries.n_tags + 2 if scaling.biased else 0
-        is_hit = np.zeros(len(entries.tags), dtype=bool)
-        is_tag = entries.origin >= 0
-        is_hit[is_tag] = pairs.hits[entries.origin[is_tag]]
-        has_hit = np.add.reduceat(is_hit, entries.starts) > 0
-        self.gold = is_hit | ((entries.origin < 0) & ~has_hit[entries.tokens])  # a token without a hit: its rest
+        self.entries = entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
+        self.gold = _find_gold(entries, pairs)
+        self.has_biases = scaling.biased
+        self.n_biases = n_tags + 2 if scaling.biased else 0
+        # The design matrix has a row for each entry (target) and a column for each pair of tags (source, target) that occurs.
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
             n = len(entries.tags) if scaling.pairwise == "self" else 0  # codes: tag * (n_tags + 2) + the same tag
-            codes, targets, inputs = (entries.tags * (entries.n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
-        self.codes, column = number_codes(codes, (entries.n_tags + 2) ** 2)
+            codes, targets, inputs = (entries.tags * (n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
+        self.codes, column = number_codes(codes, (n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
-        self.penalty = np.concatenate(
-            [np.full(1, PRIOR), np.full(self.n_biases, bias_penalty), np.full(len(self.codes), scaling.ridge_)]
-        )
+        bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES
+        self.penalty = np.repeat([PRIOR, bias_penalty, scaling.ridge_], [1, self.n_biases, len(self.codes)])
         probabilities = np.exp(entries.logs)
         variance = probabilities * (1.0 - probabilities)
         curvature = self._gradient(variance, entries.logs**2, self.design.power(2)) + self.penalty
@@ -116,39 +111,13 @@ class Objective:
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
 
 
-DEFAULT_RIDGE = 100.0
-# Candidates, the strongest first: with the first, little but the temperature is learned.
-RIDGES = (10_000.0, 3000.0, 1000.0, 300.0, DEFAULT_RIDGE, 30.0)
-# Ridges are compared on at most so many pairs, in so many folds, with a tolerance that is enough to rank them.
-_MOST_PAIRS = 40_000
-_FOLDS = 3
-_TOLERANCE = 1e-5
-
-
-def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tags: int) -> LogLinearScaling:
-    """Return a copy of the scaling, fitted on a sample of the pairs with the L2 penalty of minimum cross-validated log loss.
-
-    The search begins at the default ridge and goes where the loss falls; of ridges with equal loss the strongest is taken.
-    documents (Ints): Document of each pair, at least two documents.
-    """
-    index = thin_out(documents, _MOST_PAIRS)
-    sample, sample_documents = pairs.take(index), documents[index]
-    default_index = RIDGES.index(DEFAULT_RIDGE)
-    scalings: dict[int, LogLinearScaling] = {}
-
-    def loss(i: int) -> float:
-        """Return the out-of-fold log loss with the i-th ridge, and keep the scaling fitted on the whole sample."""
-        candidate = scaling.clone()
-        candidate.ridge_ = RIDGES[i]
-        scalings[i] = candidate.fit(sample, n_tags, scalings.get(default_index), _TOLERANCE)
-
-        def score(train: Ints, test: Ints) -> Floats:
-            return candidate.refit(sample.take(train), n_tags, _TOLERANCE).scale_pairs(sample.take(test))
-
-        scores = cross_fit(folds_of(sample_documents, _FOLDS), score)
-        return -float(np.log(np.maximum(np.where(sample.hits, scores, 1.0 - scores), LEAST)).sum())
-
-    return scalings[descend(default_index, len(RIDGES), loss)]
+def _find_gold(entries: Entries, pairs: Pairs) -> NDArray[np.bool_]:
+    """Return whether each entry is the gold outcome of its token: the tag that hits, or the rest of a token without a hit."""
+    is_rest = entries.origin < 0
+    is_hit = np.zeros(len(entries.tags), dtype=bool)
+    is_hit[~is_rest] = pairs.hits[entries.origin[~is_rest]]
+    has_hit = np.add.reduceat(is_hit, entries.starts) > 0
+    return is_hit | (is_rest & ~has_hit[entries.tokens])
 
 
 def descend(start: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ...calibration.grouping.tag_frequency import tag_frequency_groups
 from ...calibration.recalibrators import IsotonicRegression, Recalibrator
 from ...calibration.scaling import Scaling
-from ...calibration.selector import Selector
-from ...calibration.tag_offsets import TagOffsets
+from ...calibration.selector import Selector, make_selector
 from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
 from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, find_top, from_sparse, pair_up
@@ -23,6 +22,9 @@ from ...pairs.label_map import shorten_list
 from ...registry import recalibrators, scalings
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
 from .messages import calib_error
+
+if TYPE_CHECKING:
+    from .tag_calibrator import TagCalibrator
 
 
 def is_triple(P: Any) -> bool:
@@ -38,14 +40,14 @@ def check_range(values: NDArray[Any]) -> None:
         raise calib_error("C001", name="P", wanted="numbers in [0, 1]", given=actual)
 
 
-def read_dense(array: NDArray[Any]) -> DenseScores:
-    """Convert an array of probabilities (n_units, n_tags) into `Scores`. RAISES C001: they are not in [0, 1]."""
-    check_range(array)
-    return DenseScores(np.clip(array, 0.0, 1.0) if array.size and (array.min() < 0 or array.max() > 1) else array)
+def read_matrix(matrix: Any) -> Scores:
+    """Convert an array or a scipy sparse matrix (n_units, n_tags) into `Scores`. RAISES C001: values not in [0, 1]."""
+    from scipy.sparse import issparse
 
-
-def read_sparse(matrix: Any) -> SparseScores:
-    """Convert a scipy sparse matrix (n_units, n_tags) into `Scores`, duplicates summed. RAISES C001: they are not in [0, 1]."""
+    if not issparse(matrix):
+        check_range(matrix)
+        has_rounding_errors = matrix.size and (matrix.min() < 0 or matrix.max() > 1)
+        return DenseScores(np.clip(matrix, 0.0, 1.0) if has_rounding_errors else matrix)
     check_range(matrix.data)
     entries = from_sparse(matrix, 0.0)
     check_range(entries.scores)  # duplicate entries are summed, which may exceed 1
@@ -66,20 +68,21 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
     scores = scores.astype(np.float64)
     check_range(scores)
     n = int(rows.max(initial=-1)) + 1 if n_units is None else n_units
-    if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n):
-        expected = "numbers of units" if rows.dtype.kind not in "iu" else f"numbers of units from 0 to {n - 1}"
+    is_whole = rows.dtype.kind in "iu"
+    if rows.size and not (is_whole and rows.min() >= 0 and rows.max() < n):
+        expected = f"numbers of units from 0 to {n - 1}" if is_whole else "numbers of units"
         raise calib_error("C001", name="rows", wanted=expected, given=f"{rows.min()} to {rows.max()}")
     columns = find_columns(tags, labels)
     unknown = np.flatnonzero(columns < 0)
     if len(unknown):
         raise calib_error("C294", given=repr(tags[unknown[0]].item()), known=", ".join(map(str, labels)))
     order = np.lexsort((columns, rows))
-    rows, columns = rows[order].astype(np.intp), columns[order]
+    rows, columns, scores = rows[order].astype(np.intp), columns[order], scores[order]
     duplicates = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
     if len(duplicates):
         entry = f"{labels[columns[duplicates[0]]]!r} twice for unit {rows[duplicates[0]]}"
         raise calib_error("C001", name="P", wanted="one score for each unit and tag", given=entry)
-    return SparseScores(Marginals(rows, columns, np.clip(scores[order], 0.0, 1.0), n))
+    return SparseScores(Marginals(rows, columns, np.clip(scores, 0.0, 1.0), n))
 
 
 def index_labels(labels: Sequence[Any]) -> dict[Any, int]:
@@ -215,12 +218,10 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
     entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():  # FitData takes ascending documents: renumber the units
         order = np.argsort(documents, kind="stable")
-        new_rows = np.empty(len(order), dtype=np.intp)
-        new_rows[order] = np.arange(len(order))
-        rows = new_rows[entries.rows]
+        gold, documents = gold[order], documents[order]
+        rows = np.argsort(order)[entries.rows]  # the new number of each entry's unit
         entry_order = np.argsort(rows, kind="stable")
         entries = Marginals(rows[entry_order], entries.tags[entry_order], entries.scores[entry_order], entries.n_tokens)
-        gold, documents = gold[order], documents[order]
     pairs = pair_up(entries, gold)
     return FitData(pairs, gold, documents[pairs.rows], n_tags, threshold)
 
@@ -228,11 +229,9 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
 Step = TypeVar("Step", Recalibrator, Scaling)
 
 AUTO = "auto"
-# Parameters of `TagCalibrator` that `make_steps` takes.
-STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class ArraySteps:
     """Steps that a `TagCalibrator`'s parameters select: threshold, grouping, scaling, recalibrator, tag_offsets, selector."""
 
@@ -240,28 +239,27 @@ class ArraySteps:
     grouping: Grouping  # (labels, their gold frequencies) -> groups of labels that share a map
     scaling: Scaling | None  # of all scores of a unit, before the maps
     recalibrator: Recalibrator  # the unfitted map of each group
-    tag_offsets: TagOffsets | bool | None  # a correction for each tag, after the maps
+    tag_offsets: bool  # a correction for each tag, after the maps
     selector: Selector | None  # the comparison of method "auto"
 
 
-def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float) -> ArraySteps:
-    """Build the steps from parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
-    grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
-    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
-    selector = None
-    if isinstance(method, str) and method == AUTO:
-        for name, step in (("scaling", scaler), ("tag_offsets", tag_offsets)):
-            if step:
-                raise calib_error("C293", setting=name)
-        selector = Selector({IsotonicRegression.short: IsotonicRegression()})
-        method = IsotonicRegression()
+def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
+    """Build the steps from the parameters of a `TagCalibrator`.
+
+    threshold (float): That of the parameters, or the default. RAISES C001: out of range. C293: scaling or offsets with "auto".
+    """
+    is_auto = isinstance(calibrator.method, str) and calibrator.method == AUTO
+    for name in ("scaling", "tag_offsets"):
+        if is_auto and getattr(calibrator, name):
+            raise calib_error("C293", setting=name)
+    method = IsotonicRegression() if is_auto else calibrator.method
     return ArraySteps(
         threshold=check_threshold(threshold),
-        grouping=grouping,
-        scaling=scaler,
+        grouping=partial(tag_frequency_groups, n_groups=check_count("n_groups", calibrator.n_groups)),
+        scaling=None if calibrator.scaling is None else _get_step("scaling", calibrator.scaling, Scaling, scalings()),
         recalibrator=_get_step("method", method, Recalibrator, recalibrators(), (AUTO,)),  # type: ignore[type-abstract]
-        tag_offsets=tag_offsets,
-        selector=selector,
+        tag_offsets=calibrator.tag_offsets,
+        selector=make_selector() if is_auto else None,
     )
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ...calibration.fit_summaries import SELECTION, HeldOut
-from ...calibration.recalibrators import Recalibrator
-from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
-from ...calibration.scaling import Scaling
-from ...calibration.tag_offsets import TagOffsets
+from ...calibration.saved import (
+    FORMAT_VERSION,
+    KINDS,
+    MissingPart,
+    OtherVersion,
+    Part,
+    UnreadableState,
+    make_part,
+    pack,
+    unpack,
+)
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
 from ...registry import registered_maker
 from ...schema import InvalidState, dict_of, flag, list_of, maybe, number, record, text, whole
 from ...types import Groups
-from .inputs import STEP_PARAMETERS, make_steps
+from .inputs import make_steps
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -26,8 +32,6 @@ if TYPE_CHECKING:
     Estimator = TypeVar("Estimator", bound=TagCalibrator)
 
 FORMAT = "spacy-calib-arrays"
-# Registry -> base class of its objects.
-_BASE_CLASSES = {"@calib_recalibrators": Recalibrator, "@calib_scalings": Scaling}
 
 
 def _check_setting(value: Any, where: str) -> Any:
@@ -37,11 +41,6 @@ def _check_setting(value: Any, where: str) -> Any:
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
         raise InvalidState(where, "a setting")
     return value
-
-
-def _check_offsets(value: Any, where: str) -> TagOffsets | bool | None:
-    """Return the saved parameter tag_offsets, a dict as `TagOffsets`. RAISES InvalidState: it is no dict, bool or None."""
-    return TagOffsets.read(value, where) if isinstance(value, dict) else maybe(flag)(value, where)
 
 
 def _check_label(value: Any, where: str) -> Any:
@@ -65,7 +64,7 @@ _PARAMETERS = record(
         "method": _check_setting,
         "n_groups": whole(1),
         "scaling": _check_setting,
-        "tag_offsets": _check_offsets,
+        "tag_offsets": flag,
         "threshold": maybe(number(0.0, 1.0)),
         "normalize": _check_setting,
         "classes": maybe(list_of(_check_label)),
@@ -114,11 +113,8 @@ def dump(calibrator: TagCalibrator) -> bytes:
 
 def _as_plain_data(value: Any) -> Any:
     """Return a parameter as plain data; a calibration step as its registered name and settings, not what it has learned."""
-    if isinstance(value, TagOffsets):
-        return value.clone().state()
-    kind = next((kind for kind, base in _BASE_CLASSES.items() if isinstance(value, base)), None)
-    if kind is not None:
-        return {kind: value.registered, "settings": value.settings(), "learned": {}}
+    if isinstance(value, Part):
+        return {value.kind: value.registered, "settings": value.settings(), "learned": {}}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -153,8 +149,7 @@ def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> 
     if parameters["tag_counts"] is not None:
         parameters["tag_counts"] = dict(parameters["tag_counts"])
     calibrator = estimator_class(**parameters)
-    steps = {name: parameters[name] for name in STEP_PARAMETERS}
-    make_steps(**{**steps, "threshold": state["threshold"]})  # raises if a parameter is out of range
+    make_steps(calibrator, state["threshold"])  # raises if a parameter is out of range
     calibrator.calibration_ = TokenCalibration.from_state(state, check_normalize(calibrator.normalize), load)
     calibrator.classes_ = np.array(state["classes"])
     calibrator.n_features_in_ = len(state["classes"])
@@ -166,11 +161,3 @@ def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> 
     calibrator.unknown_gold_ = state["unknown_gold"]
     calibrator.held_out_ = state["held_out"]
     return calibrator
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. RAISES C298: it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise calib_error("C298", path=path, why=error.strerror or error) from None

@@ -24,15 +24,14 @@ from ...metrics.smooth_error import SmoothCalibrationError
 from ...metrics.table import calibration_table
 from ...pairs.build import JudgedPairs, Scores, pair_up
 from ...pairs.documents import DOCUMENT
-from ...types import Floats, Groups, Marginals
+from ...types import Floats, Groups, Ints
 from . import inputs, saved
-from .inputs import STEP_PARAMETERS, make_steps
+from .inputs import make_steps
 from .messages import WARNINGS, calib_error
 
 if TYPE_CHECKING:
     from ...calibration.recalibrators import Recalibrator
     from ...calibration.scaling import Scaling
-    from ...calibration.tag_offsets import TagOffsets
 
 # Name of what the intervals of a report resample if no documents are given.
 UNIT = "unit"
@@ -49,7 +48,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         isotonic, or another registered one.
     n_groups (int): Number of tag frequency groups, each with its own map; with "auto" only for the evaluation.
     scaling (str | Scaling | None): Scaling of a unit's scores before the maps: temperature, vector or matrix.
-    tag_offsets (bool | TagOffsets): Whether each tag gets a correction of its own, shrunk towards that of its group.
+    tag_offsets (bool): Whether each tag gets a correction of its own, shrunk towards that of its group.
     threshold (float | None): Lower scores take no part in the calibration. None is 0 for at most 20 classes, else .01, which
         Kranzlein et al. (2021, section 3.1) take for hundreds of tags.
     normalize (bool | str): True divides a unit's scores by their sum; "other" adds the probability of other tags to the sum.
@@ -77,7 +76,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         method: str | Recalibrator = "auto",
         n_groups: int = 5,
         scaling: str | Scaling | None = None,
-        tag_offsets: bool | TagOffsets = False,
+        tag_offsets: bool = False,
         threshold: float | None = None,
         normalize: bool | str = False,
         classes: Sequence[Any] | None = None,
@@ -107,10 +106,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         scores, labels = _read_fit_scores(self, P, gold_labels)
         # With hundreds of tags, those scored below .01 are practically ruled out; with few classes every score counts.
         self.threshold_ = (0.0 if len(labels) <= 20 else 0.01) if self.threshold is None else self.threshold
-        steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS} | {"threshold": self.threshold_})
+        steps = make_steps(self, self.threshold_)
         scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores
         self.classes_ = np.array(labels)
-        gold = inputs.read_gold(_check_length(gold_labels, scores), labels)
+        gold = inputs.read_gold(_check_length(gold_labels, scores.n_tokens), labels)
         if gold.unknown:
             warnings.warn(WARNINGS["CW21"].format(**gold.describe_unknown()), stacklevel=2)
         documents = inputs.number_documents(groups, scores.n_tokens)
@@ -129,36 +128,33 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # Applying
 
-    def predict_proba(self, P: Any, normalize: bool = True) -> Floats:
-        """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`.
+    def predict_proba(self, P: Any) -> Floats:
+        """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`; rows sum to 1.
 
-        normalize (bool): Whether rows are divided by their sums, as scikit-learn expects. Before that, scores rise to at least
-            0.5 / number of fit units (with a threshold, to the raw score if lower), as a gold tag at 0 has an infinite log
-            loss. False returns the scores of `transform`, 0 below the threshold, which `calibration_report` evaluates.
+        Before rows are divided by their sums, scores rise to at least 0.5 / number of fit units (with a threshold, to the raw
+        score if lower), as a gold tag at 0 has an infinite log loss. `transform` returns the scores without these changes.
         RAISES C001: scores out of range. C294: an unknown tag.
         """
-        scores = self._read(P)
-        entries = self.calibration_.calibrate(scores, self.threshold_)
-        dense = _fill_array(self, entries, entries.scores)
-        return inputs.normalize_rows(dense, scores, 0.5 / self.n_units_, self.threshold_) if normalize else dense
+        scores, entries = self._calibrate(P)
+        return inputs.normalize_rows(self._as_array(entries), scores, 0.5 / self.n_units_, self.threshold_)
 
     def transform(self, P: Any) -> Any:
         """Return the calibrated scores, shape (n, k): a sparse matrix if P is one or a tuple, else an array.
 
-        Rows sum to 1 only if the parameter `normalize` is True. RAISES C001: scores out of range. C294: an unknown tag.
+        Scores below the threshold are 0, and rows sum to 1 only if the parameter `normalize` is True.
+        RAISES C001: scores out of range. C294: an unknown tag.
         """
         from scipy.sparse import csr_matrix, issparse
 
-        entries = self.calibrate(P)
+        _, entries = self._calibrate(P)
         if not (issparse(P) or inputs.is_triple(P)):
-            return _fill_array(self, entries, entries.scores)
+            return self._as_array(entries)
         rows, columns = entries.marginals.rows, entries.marginals.tags
         return csr_matrix((entries.scores, (rows, columns)), shape=(entries.marginals.n_tokens, len(self.classes_)))
 
     def predict(self, P: Any) -> NDArray[Any]:
         """Return the top label of each unit after calibration, shape (n,); the raw top label if all those scores are 0."""
-        scores = self._read(P)
-        entries = self.calibration_.calibrate(scores, self.threshold_)
+        scores, entries = self._calibrate(P)
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
         without_score = np.flatnonzero(np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens) == 0)
         if len(without_score):
@@ -166,19 +162,25 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             columns[without_score] = inputs.find_top_columns(raw, raw.scores)[without_score]
         return self.classes_[np.maximum(columns, 0)]  # a unit without any entry gets the first class
 
-    def _read(self, P: Any) -> Scores:
-        """Convert P to scores with the columns of the fit. RAISES C001: scores out of range. C294: an unknown tag."""
+    def _calibrate(self, P: Any) -> tuple[Scores, CalibratedEntries]:
+        """Return (P as scores with the columns of the fit, those that reach the threshold with their calibrated scores).
+
+        RAISES C001: scores out of range. C294: an unknown tag.
+        """
         check_is_fitted(self)
         if inputs.is_triple(P):
             scores: Scores = inputs.read_triple(P, self.classes_.tolist(), None)
         else:
-            scores = _read_matrix(_validate(self, P, reset=False))
-        return inputs.with_zeros(scores, len(self.classes_)) if self.threshold_ == 0 else scores
+            scores = inputs.read_matrix(_validate(self, P, reset=False))
+        if self.threshold_ == 0:
+            scores = inputs.with_zeros(scores, len(self.classes_))
+        return scores, self.calibration_.calibrate(scores, self.threshold_)
 
-    def calibrate(self, P: Any) -> CalibratedEntries:
-        """Return raw and calibrated scores of the entries of P that reach the threshold. RAISES C001, C294: as `transform`."""
-        scores = self._read(P)
-        return self.calibration_.calibrate(scores, self.threshold_)
+    def _as_array(self, entries: CalibratedEntries) -> Floats:
+        """Return an array (n, k) with the calibrated score of each entry at its unit and tag, and 0 elsewhere."""
+        array = np.zeros((entries.marginals.n_tokens, len(self.classes_)))
+        array[entries.marginals.rows, entries.marginals.tags] = entries.scores
+        return array
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the labels as strings, which name the columns of the data frames that `set_output` asks for."""
@@ -194,7 +196,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         below 1e-6, as of gold labels without a column, count as 1e-6. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         probabilities = self.predict_proba(P)
-        columns = inputs.read_gold(_check_length(_as_labels(y), self._read(P)), self.classes_.tolist()).columns
+        columns = self._read_gold_columns(y, len(probabilities))
         units = np.flatnonzero(columns != -2)  # those with gold
         gold = np.where(columns[units] < 0, 0.0, probabilities[units, columns[units]])  # 0 for labels without a column
         return float(np.log(np.maximum(gold, 1e-6)).mean())
@@ -232,12 +234,16 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
-        entries = self.calibrate(P)
-        gold = inputs.read_gold(_check_length(_as_labels(y), entries.marginals), self.classes_.tolist()).columns
+        _, entries = self._calibrate(P)
+        gold = self._read_gold_columns(y, entries.marginals.n_tokens)
         documents = inputs.number_documents(groups, entries.marginals.n_tokens)
         pairs = pair_up(entries.marginals, gold)
         has_gold = gold[entries.marginals.rows] != -2  # of each entry
         return JudgedPairs(pairs, entries.scores[has_gold], documents[pairs.rows], UNIT if groups is None else DOCUMENT)
+
+    def _read_gold_columns(self, y: ArrayLike, n_units: int) -> Ints:
+        """Return the column of each unit's gold label, (n_units,): -1 if no column has it, -2 without gold."""
+        return inputs.read_gold(_check_length(_as_labels(y), n_units), self.classes_.tolist()).columns
 
     # Saving
 
@@ -258,7 +264,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     @classmethod
     def from_disk(cls, path: str | Path) -> TagCalibrator:
         """Load what `to_disk` saved. RAISES C298: unreadable, or another file. C299: another version, or unknown step."""
-        return saved.read(cls, saved.read_bytes(Path(path)), str(path))
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise calib_error("C298", path=path, why=error.strerror or error) from None
+        return saved.read(cls, data, str(path))
 
     # Methods that scikit-learn calls
 
@@ -290,7 +300,7 @@ def _read_fit_scores(calibrator: TagCalibrator, P: Any, y: NDArray[Any]) -> tupl
     if labels is None:
         columns = getattr(calibrator, "feature_names_in_", None)
         labels = inputs.infer_classes(y, array.shape[1]) if columns is None else list(columns)
-    return _read_matrix(array), labels
+    return inputs.read_matrix(array), labels
 
 
 def _as_labels(y: Any) -> NDArray[Any]:
@@ -303,10 +313,10 @@ def _as_labels(y: Any) -> NDArray[Any]:
     return labels
 
 
-def _check_length(y: NDArray[Any], scores: Scores | Marginals) -> NDArray[Any]:
+def _check_length(y: NDArray[Any], n_units: int) -> NDArray[Any]:
     """Return y unchanged. RAISES C002: it does not have one label for each unit."""
-    if len(y) != scores.n_tokens:
-        raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=scores.n_tokens, n_second=len(y))
+    if len(y) != n_units:
+        raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=n_units, n_second=len(y))
     return y
 
 
@@ -318,17 +328,3 @@ def _validate(estimator: TagCalibrator, P: Any, reset: bool) -> Any:
     except ImportError:  # scikit-learn before 1.6
         return estimator._validate_data(P, force_all_finite=False, **options)
     return validate_data(estimator, P, ensure_all_finite=False, **options)
-
-
-def _read_matrix(array: Any) -> Scores:
-    """Convert an array or a scipy sparse matrix (n, k) to scores. RAISES C001: they are no probabilities."""
-    from scipy.sparse import issparse
-
-    return inputs.read_sparse(array) if issparse(array) else inputs.read_dense(array)
-
-
-def _fill_array(calibrator: TagCalibrator, entries: CalibratedEntries, values: NDArray[Any]) -> Floats:
-    """Return an array (n, k) with the value of each entry at its unit and tag, and 0 elsewhere."""
-    array = np.zeros((entries.marginals.n_tokens, len(calibrator.classes_)))
-    array[entries.marginals.rows, entries.marginals.tags] = values
-    return array

@@ -48,7 +48,7 @@ def loss(entries: GoldEntries, adaptation: Adaptation | None = None) -> float:
 
 def test_scores_pass_line_and_offsets_of_their_side():
     """Leading entry of tag 2 (group "2"): .8 has log-odds log 4; times .5 less .2, plus the offsets -.1 of its group and .3 of its tag."""
-    offsets = TagOffsets.from_offsets(Offsets(np.array([0.0, -0.1]), 1.0), Offsets(np.array([0.0, 0.0, 0.3, 0.0]), 1.0))
+    offsets = TagOffsets(Offsets(np.array([0.0, 0.0, 0.3, 0.0]), 1.0), Offsets(np.array([0.0, -0.1]), 1.0))
     made = Adaptation(GROUPS, AdaptationMap(Line(0.5, -0.2), offsets, 9), AdaptationMap())
     found = made.adjust(np.array([0.8, 0.8, 0.8]), np.array([True, False, True]), np.array([2, 2, 7]))
     np.testing.assert_allclose(found, [sigmoid(np.log(4) / 2 - 0.2 - 0.1 + 0.3), 0.8, sigmoid(np.log(4) / 2 - 0.2)])
@@ -68,7 +68,7 @@ def test_a_tag_that_is_worse_than_the_others_gets_an_offset_where_the_data_show_
     made = Adaptation.fit(drawn(50, tag_shift=-2.0), GROUPS)
     assert made.leading.offsets is not None
     tags = np.arange(4)
-    offsets = made.leading.offsets.offsets(tags, GROUPS.find(tags).astype(np.intp))
+    offsets = made.leading.offsets.sum_offsets(tags, GROUPS.find(tags).astype(np.intp))
     assert offsets[0] < offsets[1:].min() - 0.7
 
 
@@ -118,7 +118,7 @@ def test_a_tag_that_is_wrong_in_one_document_alone_says_less_than_one_that_is_wr
         tags[:40], hits[:40] = 0, False
         made = Adaptation.fit(GoldEntries(scores, hits, leads, tags, documents), GROUPS)
         assert made.leading.offsets is not None
-        return float(made.leading.offsets.tags_.values[0])
+        return float(made.leading.offsets.tags.values[0])
 
     spread, together = np.arange(2000) % 10, np.arange(2000) // 200
     assert offset(spread) < 1.3 * offset(together) < 0

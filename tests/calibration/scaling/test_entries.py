@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.scaling import entries as module
-from spacy_calib.calibration.scaling.entries import LEAST, LEAST_REST, Entries, lay_out, number_codes
+from spacy_calib.calibration.scaling.entries import FLOOR, LEAST, LEAST_REST, Entries, lay_out, number_codes
 
 from ...strategies import score
 
-FLOOR = 1e-4
 
-
-def layout(rows, tags, scores, n_tags=4, floor=FLOOR, pairwise=True) -> Entries:
-    return lay_out(np.array(rows, np.intp), np.array(tags, np.intp), np.array(scores, float), n_tags, floor, pairwise)
+def layout(rows, tags, scores, n_tags=4, pairwise=True) -> Entries:
+    return lay_out(np.array(rows, np.intp), np.array(tags, np.intp), np.array(scores, float), n_tags, pairwise)
 
 
 def bearing(entries: Entries, token: int) -> dict[int, list[int]]:

@@ -5,7 +5,7 @@ import sklearn
 from scipy.sparse import issparse
 from scipy.special import expit
 
-from spacy_calib.plugins.arrays import TagCalibrator, tag_calibrator
+from spacy_calib.plugins.arrays import TagCalibrator, inputs
 
 OTHER_COLUMNS = "the check has more labels than columns, or fewer; a column is the score of a label"
 OWN_WORDS = "the check wants other words in the message"
@@ -47,7 +47,7 @@ def failed(estimator) -> set[str]:
 
 
 def test_the_checks_hold_for_probabilities(monkeypatch):
-    read = tag_calibrator._read_matrix
+    read = inputs.read_matrix
 
     def moved(array):
         if not issparse(array):
@@ -56,7 +56,7 @@ def test_the_checks_hold_for_probabilities(monkeypatch):
         array.data = expit(array.data)
         return read(array)
 
-    monkeypatch.setattr(tag_calibrator, "_read_matrix", moved)
+    monkeypatch.setattr(inputs, "read_matrix", moved)
     assert failed(TagCalibrator("platt")) == {*EXCEPTIONS, *OF_REFUSALS}
 
 

@@ -11,7 +11,6 @@ from spacy_calib import TagCalibrator
 from spacy_calib.calibration.recalibrators import HistogramBinning, Identity, ScalingBinning
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack, unpack
 from spacy_calib.calibration.scaling import TemperatureScaling
-from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.arrays import saved
 from spacy_calib.registry import REGISTRIES
@@ -28,7 +27,7 @@ PARAMETERS = [
     {"method": "isotonic", "n_groups": 2, "tag_counts": {"NOUN": 7}},
     {"method": "beta", "scaling": "vector", "tag_offsets": True, "normalize": "other"},
     {"method": ScalingBinning(3, scaling=HistogramBinning(4)), "scaling": TemperatureScaling(), "threshold": 0.0},
-    {"method": HistogramBinning(4), "tag_offsets": TagOffsets(2.0), "normalize": True},
+    {"method": HistogramBinning(4), "tag_offsets": True, "normalize": True},
 ]
 
 
