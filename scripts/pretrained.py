@@ -36,7 +36,6 @@ from pretrain.universal import universal_table
 from spacy_calib.pipe.pipeline import load_pipeline, load_with_factories
 from spacy_calib.plugins.pretrained.card import card_folder
 from spacy_calib.plugins.pretrained.evidence import NEEDS
-from spacy_calib.plugins.pretrained.names import current_lists
 
 # Card -> the card whose parameters it uses where they transfer; "" for its own.
 CARDS = {
@@ -100,7 +99,7 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
     card = {
         **cards.head(nlp, name, "ner", ("ner", "tagger", "parser"), ENTITIES, sizes), "settings": cards.ENTITY_SETTINGS,
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or added. PERSON counts as PER; GPE, LOC and FAC as LOC.",
-        "maps": maps, "lists": current_lists(), "parameters": f"{name}.msgpack.z",
+        "maps": maps, "lists": entities.current_lists(), "parameters": f"{name}.msgpack.z",
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
         "failing": cards.gate(shipped), "probe": cards.probed(nlp, pipe), **tables,
     }  # fmt: skip

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from frame import say
 from name_lists import fold_any, persons
-from pretrain.entities import FULL, PERSON_GAIN, Judged, fit_map, gather, judge, parts_of
+from pretrain.entities import FULL, LISTS, PERSON_GAIN, Judged, current_lists, fit_map, gather, judge, parts_of
 from pretrain.sources import ENTITIES, TEXT_FORMS, Source
 from quality.readers import Sentence
 
 from spacy_calib.pipe.pipeline import load_with_factories
-from spacy_calib.plugins.pretrained.evidence import LISTS
-from spacy_calib.plugins.pretrained.names import NameLists, current_lists, load_lists
+from spacy_calib.plugins.pretrained.names import NameLists, load_lists
 
 # Locales of faker: in the lists, and left out of them for the test.
 LISTED = {

@@ -67,13 +67,11 @@ def pretrained(
     cutoffs = {match.card.attr: match.card.choose_cutoff(precision) for match in matches}
     if precision is not None and not any(cutoffs.values()):
         raise calib_error("C840", cards=", ".join(match.card.name for match in matches))
-    new_matches = [
-        match
-        for match in matches
-        if not _is_calibrated(
-            nlp, match, given_card, is_new_cutoff=precision is not None and cutoffs[match.card.attr] is not None
-        )
-    ]
+    new_matches = []
+    for match in matches:
+        is_new_cutoff = precision is not None and cutoffs[match.card.attr] is not None
+        if not _is_calibrated(nlp, match, given_card, is_new_cutoff):
+            new_matches.append(match)
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
     with pipes_restored_on_failure(nlp):
         for match in new_matches:
@@ -98,13 +96,15 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff
     a fit calibrates the component, or another card, or a card with another cut-off; or a pipe has the name already.
     """
     readers = _find_readers(nlp, match)
-    for name, pipe in readers.items():
-        if pipe.fitted and (about := pipe.fit_info.pretrained) is not None:
-            if is_new_cutoff or (card is not None and about["card"] != card.name):
-                raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
+    fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
+    for name in fitted_names:
+        about = readers[name].fit_info.pretrained
+        if about is not None and (is_new_cutoff or (card is not None and about["card"] != card.name)):
+            raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
+        if about is not None:
             return True
-    conflicts = [name for name, pipe in readers.items() if pipe.fitted]
-    conflicts += [name for name in nlp.component_names if name == match.card.attr and name not in readers]
+    has_name = match.card.attr in nlp.component_names and match.card.attr not in readers
+    conflicts = [*fitted_names, *([match.card.attr] if has_name else [])]
     if conflicts:
         raise calib_error("C837", name=conflicts[0], origin=f"no card for component '{match.component}'")
     return False
@@ -170,5 +170,5 @@ def learned_state(
         step = EntityMap()
         step.labels_ = tuple(state["fit_info"]["spans"]["labels"])
         step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}
-        state |= {"context": EntityEvidence(lists=data["lists"]).state(), "span_context": step.state()}
+        state |= {"context": EntityEvidence(data["lists"]).state(), "span_context": step.state()}
     return state
