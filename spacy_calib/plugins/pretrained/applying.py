@@ -119,26 +119,22 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. An error removes it again."""
+    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. RAISES: As `pretrained`."""
     card, name = match.card, match.component
     for reader in _find_readers(nlp, match):
         nlp.remove_pipe(reader)
     settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)
-    try:
-        pipe.lookup.component_to_fit()
-        check_enabled(nlp, name)
-        docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
-        if isinstance(card, UniversalCard):
-            card.check_examples(pipe, docs)
-        else:
-            check_scores(match, probe(pipe, docs), nlp)
-        unlike = unlike_evidence(card, nlp, docs)
-        match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
-        pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.component_to_fit()), cutoff, unlike)))
-    except BaseException:
-        nlp.remove_pipe(card.attr)
-        raise
+    component = pipe.lookup.component_to_fit()
+    check_enabled(nlp, name)
+    docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
+    if isinstance(card, UniversalCard):
+        card.check_examples(pipe, docs)
+    else:
+        check_scores(match, probe(pipe, docs), nlp)
+    unlike = unlike_evidence(card, nlp, docs)  # components whose evidence is not used, so that their weights do not matter
+    match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
+    pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, component), cutoff, unlike)))
     components = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
     return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in components.items() if text]
 
@@ -151,7 +147,7 @@ def learned_state(
     match (Match): The card and the component it fits. weights (str): Fingerprint of the component. cutoff (Mapping | None):
     Result of `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence differs from the card's and is ignored.
     """
-    card, state, data = match.card, match.card.state(), match.card.data
+    card, data = match.card, match.card.data
     low, high = card.expected_bias
     left_out = f" Evidence of {' and '.join(unlike)} is not used, as it is unlike that of the card." if unlike else ""
     about = {
@@ -159,16 +155,15 @@ def learned_state(
         "transferred": bool(match.changed_components), "sources": len(data["biases"]),
         "lowest_bias": low, "highest_bias": high, "trust": f"{card.expected_bias_words}{left_out}", "cutoff": cutoff,
     }  # fmt: skip
+    state, cutoffs = card.state(), card_cutoffs(cutoff)
     info = {**state["fit_info"], "component": match.component, "pretrained": about}
-    cutoffs = card_cutoffs(cutoff)
     state |= {"weights": weights, "cutoffs": cutoffs and cutoffs.state(), "fit_info": info}
-    raw = [state["labels"].index(label) for label in data["failing"]]
-    if raw:
-        inner = {"inner": state["context"], "raw": raw}
+    if data["failing"]:  # labels that keep their raw scores
+        inner = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
         state["context"] = {GatedContext.kind: GatedContext.registered, "settings": inner, "learned": {}}
-    if data["maps"] is not None:
+    if data["maps"] is not None:  # entities are scored by evidence, without that of the components that are unlike
         step = EntityMap()
-        step.labels_ = tuple(state["fit_info"]["spans"]["labels"])
+        step.labels_ = tuple(info["spans"]["labels"])
         step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}
         state |= {"context": EntityEvidence(data["lists"]).state(), "span_context": step.state()}
     return state

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
+from .messages import WARNINGS
 
 # Kinds of lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
@@ -110,8 +111,6 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
         except (OSError, zlib.error, ValueError):
             text = ""
         if checksum(text) != list_checksum:
-            from .messages import WARNINGS
-
             warnings.warn(WARNINGS["CW87"].format(name=name, checksum=list_checksum), stacklevel=2)
             return None
         entries.setdefault(name.partition(".")[0], set()).update(text.split("\n"))

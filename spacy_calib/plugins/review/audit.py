@@ -88,7 +88,7 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
     for row in rows.tolist():
         gold, part = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
         scores = dict(zip(corpus.tags[part].tolist(), corpus.tag_calibrated[part].tolist(), strict=True))
-        p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))
+        p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))  # below the threshold only the raw score is known
         rival = max(scores, key=lambda tag: scores[tag], default=gold)
         p_rival = scores.get(rival, 0.0)
         doubts.append(_row_doubt(corpus, LABEL, row, gold, rival, p_gold, p_rival)._replace(raw=float(raw[row])))
@@ -119,7 +119,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
     rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
-    for row in rows.tolist():  # gold labels without a score
+    for row in rows.tolist():  # gold labels below the threshold
         gold = int(corpus.gold[row])
         if gold in scored_tags and (row, gold) not in scored_pairs:
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
@@ -133,6 +133,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
     """Audit gold spans, each against the top prediction that overlaps it, and missing ones. table: Predicted -> gold name."""
     spans, is_not_blank = corpus.spans, _not_blank(corpus)
+    # Bounds of spans are (first token, the one after the last), counted through the corpus.
     firsts = [int(corpus.doc_starts[span.doc]) for span in gold]
     gold_spans = [((first + span.start, first + span.end), span.label) for first, span in zip(firsts, gold, strict=True)]
     gold_spans = [(bounds, label) for bounds, label in gold_spans if is_not_blank[slice(*bounds)].any()]
@@ -144,7 +145,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     p_outside, doubts = _outside_scores(corpus), []
     overlaps = _find_overlaps([bounds for bounds, _ in gold_spans], all_bounds, predictions)
     for (bounds, label), rivals in zip(gold_spans, overlaps, strict=True):
-        if not rivals:
+        if not rivals:  # the most doubtful token decides whether there is an entity
             score = float(p_outside[slice(*bounds)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bounds, label, "", 1 - score, score, *bounds))
         elif not any((all_bounds[i], names[i]) == (bounds, label) for i in rivals):  # no prediction is equal to the gold
@@ -153,7 +154,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
             doubts.append(Doubt(kind, *bounds, label, names[best], 1 - score, score, *all_bounds[best]))
     overlapping, with_gold = set(chain(*overlaps)), [i for i in predictions if spans.right[i] != UNKNOWN]
     for i in with_gold:
-        if i not in overlapping:
+        if i not in overlapping:  # the gold has no span there
             score = float(spans.calibrated[i])
             doubts.append(Doubt(MISSING, *all_bounds[i], "", names[i], 1 - score, score, *all_bounds[i]))
     # Errors are estimated per prediction; there may be more or fewer gold spans.

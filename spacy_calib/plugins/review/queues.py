@@ -81,10 +81,8 @@ def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Ta
     def text() -> Iterable[str]:
         return to_names(tasks) if queue.form == "names" else WRITERS[str(queue.form)](tasks)
 
-    if queue.output is not None and queue.form == "json":
-        write_pieces(queue.output, json_pieces(result))
-    elif queue.output is not None and queue.form in (*WRITERS, "names"):
-        write_pieces(queue.output, text())
+    if queue.output is not None and queue.form != "spacy":  # `rank` has written Docs
+        write_pieces(queue.output, json_pieces(result) if queue.form == "json" else text())
     if queue.silent:
         return
     if queue.format == "json":

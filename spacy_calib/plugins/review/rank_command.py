@@ -99,27 +99,20 @@ def rank(
         sample of entities "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
-    is_table = accepted and order != "random"
-    queue_output = QueueOutput(output, format, silent, {**RANK_SUFFIXES, ".csv": "names"} if is_table else RANK_SUFFIXES)
-    flags = [
-        flag for flag, is_given in (("--not-accepted", not_accepted), ("--accepted", accepted), ("--ask", ask)) if is_given
-    ]
+    suffixes = {**RANK_SUFFIXES, ".csv": "names"} if accepted and order != "random" else RANK_SUFFIXES
+    queue_output = QueueOutput(output, format, silent, suffixes)
+    entity_options = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
+    flags = [flag for flag, is_given in entity_options.items() if is_given]
     _check_combination(unit, order, queue_output, flags, to_adapt)
     unit = DOCUMENT if to_adapt else "entity" if flags else unit
     how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
+    # A file of answers may exist: --ask goes on with it.
     run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
     nlp = run.begin(output_files(output), read=exclude or [])
     pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
-    if (accepted or not_accepted) and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
-        raise calib_error("C531", name=pipe.name)
     kind = unit_of(pipe, unit, whole=True)
-    check_option(
-        "--output",
-        queue_output.form != "spacy" or kind == DOCUMENT,
-        f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)",
-        output,
-    )
-    default_n = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
+    _check_pipe(pipe, kind, queue_output, flags)
+    is_on_screen = output is None and format == "table"
     # With these options entities have different chances to be sampled, so that answers promise nothing.
     has_equal_chances = not (not_accepted or exclude or per_doc)
     plan = QueuePlan(
@@ -128,7 +121,7 @@ def rank(
         min_words=MIN_WORDS if kind == "sentence" else 0,
         accepted=True if accepted else False if not_accepted else None,
         repeats=repeats,
-        n=top or default_n,
+        n=top or (N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None),
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
@@ -164,6 +157,15 @@ def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: 
     is_file = queue.output is not None and queue.output.suffix == ".jsonl" and queue.format == "table"
     expected = "a .jsonl file for the answers with --ask, without --format"
     check_option("--output", is_file or "--ask" not in flags, expected, queue.output)
+
+
+def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str]) -> None:
+    """Check that a pipe fits the options. RAISES C056: .spacy cannot hold the units. C531: there are no cut-offs."""
+    expected = f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)"
+    check_option("--output", queue.form != "spacy" or kind == DOCUMENT, expected, queue.output)
+    needs_cutoffs = "--accepted" in flags or "--not-accepted" in flags
+    if needs_cutoffs and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
+        raise calib_error("C531", name=pipe.name)
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
@@ -248,14 +250,14 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
-    first = "certain" if result["below"] else "doubtful"
-    order = "in random order" if result["order"] == "random" else f"most {first} first (by {result['order']})"
     is_stratified = result["order"] == STRATIFIED
-    msg.divider(
-        f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`"
-        if is_stratified
-        else f"{result['units']:,} {plural}, {order}"
-    )
+    if is_stratified:
+        msg.divider(f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`")
+    elif result["order"] == "random":
+        msg.divider(f"{result['units']:,} {plural}, in random order")
+    else:
+        first = "certain" if result["below"] else "doubtful"
+        msg.divider(f"{result['units']:,} {plural}, most {first} first (by {result['order']})")
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:
         msg.text(f"... and {n - n_shown:,} more in {output}")
@@ -265,20 +267,26 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     if not is_stratified:
         _show_orders(result)
     show_sample(result)
-    subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
-    wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
-    if result["wrong_range"] is not None:
-        low, high = result["wrong_range"]
-        msg.text(
-            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are "
-            f"wrong{wrong}."
-        )
-    elif result["expected_wrong"] is not None:
-        msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
-    elif wrong:
-        msg.text(f"{wrong[2:].capitalize()} wrong.")
+    if sentence := _describe_errors(result):
+        msg.text(sentence)
     if output is not None:
         msg.good(f"{n:,} {plural}: {output}")
+
+
+def _describe_errors(result: dict[str, Any]) -> str:
+    """Return a sentence on how many units are wrong by their scores and by the gold; "" if neither is known."""
+    of_these, by_gold = f"of these {result['units']:,} are wrong", ""
+    if result["wrong"] is not None:
+        subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
+        by_gold = f"by the gold {result['wrong']:,}{subset} are"
+    if result["wrong_range"] is not None:
+        low, high = result["wrong_range"]
+        by_scores = f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} {of_these}"
+    elif result["expected_wrong"] is not None:
+        by_scores = f"By their scores about {result['expected_wrong']:,.0f} {of_these}"
+    else:
+        return f"{by_gold.capitalize()} wrong." if by_gold else ""
+    return f"{by_scores}; {by_gold}." if by_gold else f"{by_scores}."
 
 
 def _show_orders(result: dict[str, Any]) -> None:

@@ -49,23 +49,6 @@ class QueuePlan:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitPool:
-    """The data by which units of a queue are chosen from n units; all arrays have shape (n,).
-
-    documents (Ints): Number of the document. words (Ints): Number of words. scores (Floats): Priority. ties (Floats): Raw
-    scores, which order units with equal priorities, the smallest first. keys (Digests): From `unit_keys`, equal for equal
-    texts. is_left_out (dict[str, NDArray[bool]]): Reason -> whether the unit is left out for it; the first reason counts.
-    """
-
-    documents: Ints
-    words: Ints
-    scores: Floats
-    ties: Floats
-    keys: Digests
-    is_left_out: dict[str, NDArray[np.bool_]]
-
-
-@dataclass(frozen=True, eq=False)
 class Queue:
     """The units chosen for review, in order.
 
@@ -88,75 +71,71 @@ class Queue:
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     """Choose the units of a corpus to review, by a plan."""
     units, values = units_of(corpus, plan.kind), token_doubts(corpus, plan.order)
-    pool = _make_pool(corpus, units, values, plan)
-    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan), plan.sampling)
-
-
-def _make_pool(corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
-    """Collect the data by which units are chosen. values (Floats): Doubt of each token, shape (n_tokens,)."""
     words, keys = units.counts(corpus.lengths), unit_keys(corpus, units)
     if plan.is_stratified:
         scores = units.sums(values) / words.clip(1)  # expected share of wrong labels
     else:
         scores = unit_doubts(corpus, units, plan.order, plan.seed)
         scores = 1 - scores if plan.accepted else scores  # the most certain first
-    has_other_side = np.full(len(units), False)  # whether an entity is on the side of its cut-off that is not asked for
-    if plan.accepted is not None:
-        has_other_side = corpus.spans.accept != int(plan.accepted)
-    is_labelled = np.full(len(units), False)
-    if plan.labelled is not None:
-        is_labelled = find_labelled(corpus, units, keys, plan.labelled)
-    return UnitPool(
-        corpus.documents_of(corpus.docs[units.firsts]),
-        words,
-        scores,
-        units.raw,
-        keys,
-        {
-            "accepted": has_other_side & (not plan.accepted),
-            "below": has_other_side & bool(plan.accepted),
-            "too_short": units.counts(corpus.lengths * corpus.is_word) < plan.min_words,
-            "excluded": is_labelled,
-        },
-    )
+    nowhere = np.full(len(units), False)
+    is_unwanted = nowhere if plan.accepted is None else corpus.spans.accept != int(plan.accepted)  # on the side not asked for
+    is_left_out = {
+        "accepted": nowhere if plan.accepted else is_unwanted,
+        "below": is_unwanted if plan.accepted else nowhere,
+        "too_short": units.counts(corpus.lengths * corpus.is_word) < plan.min_words,
+        "excluded": nowhere if plan.labelled is None else find_labelled(corpus, units, keys, plan.labelled),
+    }
+    documents = corpus.documents_of(corpus.docs[units.firsts])
+    chosen_units = select_units(plan, scores, units.raw, documents, words, keys, is_left_out)
+    return Queue(corpus, units, values, scores, *chosen_units, plan.sampling)
 
 
-def select_units(pool: UnitPool, plan: QueuePlan) -> tuple[Ints, Ints, dict[str, int]]:
-    """Choose units of the pool by a plan.
+def select_units(
+    plan: QueuePlan,
+    scores: Floats,
+    ties: Floats,
+    documents: Ints,
+    words: Ints,
+    keys: Digests,
+    is_left_out: dict[str, NDArray[np.bool_]],
+) -> tuple[Ints, Ints, dict[str, int]]:
+    """Choose units by a plan, from the data of n units; all arrays have shape (n,).
 
-    RETURNS (tuple): Indices of the chosen units, first to last; of all candidates, in text order; the number of units left out
-        for each reason, each counted once.
+    scores (Floats): Priority. ties (Floats): Raw scores, which order units with equal priorities, the smallest first. documents
+    (Ints): Number of the document. words (Ints): Number of words. keys (Digests): From `unit_keys`, equal for equal texts.
+    is_left_out (dict): Reason -> whether the unit is left out for it; of several reasons the first counts. RETURNS (tuple):
+    Indices of the chosen units, first to last; of all candidates, in text order; the number of units left out for each reason.
     """
-    order = np.lexsort((pool.ties, -pool.scores))  # highest priority first; equal units stay in text order
+    order = np.lexsort((ties, -scores))  # highest priority first; equal units stay in text order
     left_out = {}
-    for reason, is_left_out in pool.is_left_out.items():
-        left_out[reason] = int(is_left_out[order].sum())
-        order = order[~is_left_out[order]]
+    for reason, has_reason in is_left_out.items():
+        left_out[reason] = int(has_reason[order].sum())
+        order = order[~has_reason[order]]
     n_with_repeats = len(order)
     if not (plan.repeats or plan.accepted or plan.is_sample):
-        order = order[np.sort(np.unique(pool.keys[order], return_index=True)[1])]  # the first of equal texts
+        order = order[np.sort(np.unique(keys[order], return_index=True)[1])]  # the first of equal texts
     left_out["repeats"] = n_with_repeats - len(order)
     candidates = np.sort(order)
     if plan.per_doc is not None:
-        order = _take_turns(order, pool.documents, plan.per_doc)
+        order = order[_take_turns(documents[order], plan.per_doc)]
     n = len(order) if plan.n is None else max(0, plan.n)
     if plan.is_sample:
-        return candidates[sample_entities(pool.documents[candidates], n, plan.seed)], candidates, left_out
-    if plan.is_stratified:
-        return order[sample_documents(pool.scores[order], pool.words[order], n, plan.seed)], candidates, left_out
+        order = candidates[sample_entities(documents[candidates], n, plan.seed)]
+    elif plan.is_stratified:
+        order = order[sample_documents(scores[order], words[order], n, plan.seed)]
     return order[:n], candidates, left_out
 
 
-def _take_turns(order: Ints, documents: Ints, per_doc: int) -> Ints:
-    """Return the first unit of each document, then the second of each, up to `per_doc` of them.
+def _take_turns(documents: Ints, per_doc: int) -> Ints:
+    """Return the index of the first unit of each document, then of the second of each, up to `per_doc` of them.
 
-    order (Ints): Indices of units, first to last. documents (Ints): Document of each unit of the pool.
+    documents (Ints): Document of each unit, in the order of the units, shape (n,).
     """
-    by_doc = np.argsort(documents[order], kind="stable")
-    _, first, sizes = np.unique(documents[order][by_doc], return_index=True, return_counts=True)
-    turn = np.empty(len(order), dtype=np.intp)  # number of earlier units of the same document
-    turn[by_doc] = np.arange(len(order)) - np.repeat(first, sizes)
-    return order[np.argsort(turn, kind="stable")[: int((turn < per_doc).sum())]]
+    by_doc = np.argsort(documents, kind="stable")
+    _, first, sizes = np.unique(documents[by_doc], return_index=True, return_counts=True)
+    turn = np.empty(len(documents), dtype=np.intp)  # number of earlier units of the same document
+    turn[by_doc] = np.arange(len(documents)) - np.repeat(first, sizes)
+    return np.argsort(turn, kind="stable")[: int((turn < per_doc).sum())]
 
 
 def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:

@@ -62,26 +62,15 @@ class ReviewUnits:
 
 def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
     """Return the units of one of KINDS that have a score."""
+    spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
     if kind == "entity":
-        return _entities(corpus)
-    if kind == corpus.row_unit:
-        return _rows(corpus)
+        firsts, lasts = spans.starts + offsets, spans.ends + offsets
+        return ReviewUnits(kind, firsts, lasts, spans.labels, spans.raw, spans.calibrated, spans.right)
+    if kind == corpus.row_unit:  # tokens, or documents with categories
+        rows = np.flatnonzero(corpus.is_counted)
+        raw, calibrated = corpus.raw[rows], corpus.calibrated[rows]
+        return ReviewUnits(kind, rows, rows + 1, corpus.labels[rows], raw, calibrated, corpus.right[rows])
     return _longer_units(corpus, kind, corpus.doc_starts if kind == DOCUMENT else corpus.sentence_starts)
-
-
-def _rows(corpus: ScoredCorpus) -> ReviewUnits:
-    """Return the counted rows of a corpus (tokens, or documents with categories) as units."""
-    index = np.flatnonzero(corpus.is_counted)
-    raw, calibrated = corpus.raw[index], corpus.calibrated[index]
-    return ReviewUnits(corpus.row_unit, index, index + 1, corpus.labels[index], raw, calibrated, corpus.right[index])
-
-
-def _entities(corpus: ScoredCorpus) -> ReviewUnits:
-    spans = corpus.spans
-    offsets = corpus.doc_starts[spans.docs]
-    return ReviewUnits(
-        "entity", spans.starts + offsets, spans.ends + offsets, spans.labels, spans.raw, spans.calibrated, spans.right
-    )
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:

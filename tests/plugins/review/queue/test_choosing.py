@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.plugins.review.queue.choosing import (
     QueuePlan,
-    UnitPool,
     queue_of,
     sample_documents,
     sample_entities,
@@ -24,20 +23,20 @@ from tests.strategies import arrays, tied_score
 PLAN = QueuePlan("sentence", "calibrated")
 
 
-def pool(scores, words=None, docs=None, keys=None, left_out=None, excluded=()):
+def select(scores, words=None, docs=None, keys=None, left_out=None, excluded=(), **limits):
     n = len(scores)
-    sizes = np.array([1] * n if words is None else words, dtype=np.int32)
+    sizes = np.array([1] * n if words is None else words)
     texts = digests(map(str, range(n)) if keys is None else keys)
-    whose = np.zeros(n, np.intp) if docs is None else np.array(docs)
     reasons = {
         key: np.array([reason == key for reason in left_out or [None] * n]) for key in ("accepted", "below", "too_short")
     }
     reasons["excluded"] = np.isin(texts, digests(excluded))
-    return UnitPool(whose, sizes, np.array(scores, dtype=float), sizes, texts, reasons)
+    documents = np.zeros(n, np.intp) if docs is None else np.array(docs)
+    return select_units(replace(PLAN, **limits), np.array(scores, dtype=float), sizes, documents, sizes, texts, reasons)
 
 
-def chosen(scores, words=None, docs=None, keys=None, excluded=(), **limits):
-    return select_units(pool(scores, words, docs, keys, excluded=excluded), replace(PLAN, **limits))[0].tolist()
+def chosen(*arguments, **options):
+    return select(*arguments, **options)[0].tolist()
 
 
 def digests(texts):
@@ -70,10 +69,15 @@ def test_which_units_are_chosen_in_which_order(units, order):
 
 def test_left_out_units_are_counted_and_not_chosen():
     # a is labelled, b is too short and labelled, c accepted, and the second d a repeat: each counts once.
-    units = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[None, "too_short", "accepted", None, None], excluded="ab")
-    order, _, left_out = select_units(units, PLAN)
+    units = {
+        "scores": [0.4, 0.9, 0.7, 0.1, 0.1],
+        "keys": "abcdd",
+        "left_out": [None, "too_short", "accepted", None, None],
+        "excluded": "ab",
+    }
+    order, _, left_out = select(**units)
     assert (order.tolist(), left_out) == ([3], {"accepted": 1, "below": 0, "too_short": 1, "excluded": 1, "repeats": 1})
-    order, _, left_out = select_units(units, replace(PLAN, repeats=True))
+    order, _, left_out = select(**units, repeats=True)
     assert (order.tolist(), left_out) == ([3, 4], {"accepted": 1, "below": 0, "too_short": 1, "excluded": 1, "repeats": 0})
 
 
