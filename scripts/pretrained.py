@@ -101,7 +101,7 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or added. PERSON counts as PER; GPE, LOC and FAC as LOC.",
         "maps": maps, "lists": entities.current_lists(), "parameters": f"{name}.msgpack.z",
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
-        "failing": cards.gate(shipped), "probe": cards.probed(nlp, pipe), **tables,
+        "failing": cards.gate(shipped), "probe": cards.probe_data(nlp, pipe), **tables,
     }  # fmt: skip
     cards.write(card, cards.entity_state(pipe, found, "article"))
 
@@ -150,7 +150,7 @@ def make_tags(name: str, model: str, other: str, component: str, cache: Path, ke
     card = {
         **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component, by),
         "event": event, "maps": None, "lists": None, "parameters": f"{other if transferred else name}.msgpack.z", "transfer": costs,
-        "without_gold": without, "failing": failing, "probe": cards.probed(nlp, study.blank()), **tables,
+        "without_gold": without, "failing": failing, "probe": cards.probe_data(nlp, study.blank()), **tables,
     }  # fmt: skip
     cards.write(card, None if transferred else cards.bare_state(pipe))
 
