@@ -226,9 +226,9 @@ def add_lists(
 
 def _rows(names: Sequence[str], parts: Sequence[Judged], event: str, weight: float) -> tuple[Floats, Floats, Floats]:
     """(the evidence of all entities, whether they are right, their weights)."""
-    columns = np.concatenate([judged.columns(names) for judged in parts])
-    hits = np.concatenate([judged.right(event) for judged in parts]).astype(np.float64)
-    weights = [np.full(len(judged.chosen), judged.share * weight / len(judged.chosen)) for judged in parts]
+    columns = np.concatenate([source.columns(names) for source in parts])
+    hits = np.concatenate([source.right(event) for source in parts]).astype(np.float64)
+    weights = [np.full(len(source.chosen), source.share * weight / len(source.chosen)) for source in parts]
     return columns, hits, np.concatenate(weights)
 
 
@@ -265,7 +265,7 @@ def left_out_maps(judged_by_form: Mapping[str, Mapping[str, Judged]], event: str
 
 def parts_of(judged_by_form: Mapping[str, Mapping[str, Judged]], left_out: Collection[str] = ()) -> list[Judged]:
     """All forms of all sources but some."""
-    return [judged for by_source in judged_by_form.values() for name, judged in by_source.items() if name not in left_out]
+    return [source for by_source in judged_by_form.values() for name, source in by_source.items() if name not in left_out]
 
 
 def key_of(*sources: str) -> str:
