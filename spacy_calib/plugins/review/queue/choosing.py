@@ -78,7 +78,7 @@ def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
         scores = unit_doubts(corpus, units, plan.order, plan.seed)
         scores = 1 - scores if plan.accepted else scores  # the most certain first
     nowhere = np.full(len(units), False)
-    is_unwanted = nowhere if plan.accepted is None else corpus.spans.accept != int(plan.accepted)  # on the side not asked for
+    is_unwanted = nowhere if plan.accepted is None else corpus.spans.accept != int(plan.accepted)  # beyond its cut-off
     is_left_out = {
         "accepted": nowhere if plan.accepted else is_unwanted,
         "below": is_unwanted if plan.accepted else nowhere,
