@@ -32,10 +32,10 @@ def replace_part(page: Path, name: str, text: str) -> None:
     """Write a page with a text between `<!-- written: NAME -->` and `<!-- end: NAME -->`. RAISES ValueError: it has no such part."""
     begin, end = f"<!-- written: {name} -->\n", f"<!-- end: {name} -->"
     text_before, mark, text_after = page.read_text(encoding="utf8").partition(begin)
-    _, closing, after = text_after.partition(end)
+    _, closing, text_end = text_after.partition(end)
     if not mark or not closing:
         raise ValueError(f"{page} has no part between '{begin.strip()}' and '{end}'; add both lines.")
-    page.write_text(f"{text_before}{begin}\n{text.strip()}\n\n{end}{after}", encoding="utf8")
+    page.write_text(f"{text_before}{begin}\n{text.strip()}\n\n{end}{text_end}", encoding="utf8")
 
 
 # Options
@@ -102,13 +102,13 @@ def data_lines(folder: str, file: str) -> Iterator[str]:
 
 def blocks(lines: Iterable[str]) -> Iterator[list[str]]:
     """Lines that stand together, between empty ones."""
-    held: list[str] = []
+    block: list[str] = []
     for line in (*lines, ""):
         if line.strip():
-            held.append(line)
-        elif held:
-            yield held
-            held = []
+            block.append(line)
+        elif block:
+            yield block
+            block = []
 
 
 def spacy_command(*arguments: object) -> None:
@@ -201,18 +201,18 @@ def between(bounds: Sequence[float | None], form: str = ".4f", times: float = 1.
     return "-" if low is None or high is None else f"{times * low:{form}} to {times * high:{form}}"
 
 
-def estimated(found: Any, form: str = "+.4f", times: float = 1.0) -> str:
+def estimated(interval: Any, form: str = "+.4f", times: float = 1.0) -> str:
     """An estimate and its interval; a dash where it has none."""
-    if found is None or found.low is None:
+    if interval is None or interval.low is None:
         return "-"
-    return f"{times * found.estimate:{form}} ({between((found.low, found.high), form, times)})"
+    return f"{times * interval.estimate:{form}} ({between((interval.low, interval.high), form, times)})"
 
 
-def verdict(found: Any, wanted: str = "below", limit: float = 0.0) -> str:
+def verdict(interval: Any, wanted: str = "below", limit: float = 0.0) -> str:
     """ "held" where the whole interval lies below (or above) the limit, "not held" where all of it lies on the other side, else "not shown"."""
-    if found is None or found.low is None or found.high is None:
+    if interval is None or interval.low is None or interval.high is None:
         return "not shown"
-    sides = {"below": found.high < limit, "above": found.low > limit}
+    sides = {"below": interval.high < limit, "above": interval.low > limit}
     return "held" if sides.pop(wanted) else "not held" if any(sides.values()) else "not shown"
 
 

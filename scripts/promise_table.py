@@ -80,8 +80,8 @@ class Outcome(NamedTuple):
 def score_source(source: Source, model: str, cache: Path) -> Scored:
     """Score a source with the maps of CARD, from what a pipeline found there, in this run or in an earlier one."""
     card = json.loads((card_folder() / f"{CARD}.json").read_text(encoding="utf8"))
-    judged = gather(model, [source], cache)[source.name]
-    return Scored(judged.score(card["maps"][FULL]), judged.right("article"), judged.documents[judged.chosen])
+    entities = gather(model, [source], cache)[source.name]
+    return Scored(entities.score(card["maps"][FULL]), entities.right("article"), entities.documents[entities.chosen])
 
 
 # Ways to find a cut-off: (a draw, the precision) -> the cut-off, or None without a promise
@@ -147,24 +147,24 @@ def draws(source: Scored, kind: str, size: int, n_draws: int, seed: int = 0) -> 
 
 def run_cell(pairs: Sequence[tuple[Scored, Scored]], way: Callable[[Scored, float], float | None], precision: float) -> Outcome:
     """Find a cut-off on each draw, and check it on the other entities."""
-    promises, held, kept = 0, 0, 0.0
+    promises, n_held, recall = 0, 0, 0.0
     for sample, remaining in pairs:
         cutoff = way(sample, precision)
         if cutoff is not None:
             is_accepted = remaining.scores >= cutoff
             n_right = int(remaining.hits[is_accepted].sum())
             promises += 1
-            held += n_right >= precision * is_accepted.sum()
-            kept += n_right / remaining.hits.sum()
-    return Outcome(promises, held, kept / len(pairs))
+            n_held += n_right >= precision * is_accepted.sum()
+            recall += n_right / remaining.hits.sum()
+    return Outcome(promises, n_held, recall / len(pairs))
 
 
 def add_up(outcomes: Sequence[Outcome]) -> str:
     """Return a cell of the table: the share of all promises that held, the lowest of cells with enough promises, and the share kept."""
-    promises, held = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("promises", "held"))
+    promises, n_held = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("promises", "held"))
     source = [outcome.held / outcome.promises for outcome in outcomes if outcome.promises >= MIN_PROMISES]
     lowest = f"{min(source):.2f}" if source else "-"
-    share = f"{held / promises:.3f}" if promises else "-"
+    share = f"{n_held / promises:.3f}" if promises else "-"
     return f"{share} of {promises:,}; {lowest}; {np.mean([outcome.kept for outcome in outcomes]):.2f}"
 
 

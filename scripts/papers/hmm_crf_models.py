@@ -129,7 +129,9 @@ class Workshop:
         hmm = self.hmm(rare=0)
         penalty, spelling = (self.penalty(kind, features) for kind, features in (("words", WORDS), ("spelling", "spelling")))
         shares = (*self.corpus.shares, 1.0)
-        enough = (one for one in shares if self.on_dev(*self.crf_settings(WORDS, penalty, one)) >= hmm[1] - NEAR)
+        enough = (
+            arguments for arguments in shares if self.on_dev(*self.crf_settings(WORDS, penalty, arguments)) >= hmm[1] - NEAR
+        )
         share = next(enough, shares[-1])
         return {
             HMM: self.model(*hmm[0]),
@@ -142,7 +144,7 @@ class Workshop:
     def hmm(self, rare: int) -> tuple[tuple[str, dict[str, Any], float], float]:
         """(settings of the most accurate HMM, its accuracy on dev). rare (int): See HiddenMarkovModel."""
         candidates = [("hmm", {"pseudocount": value, "rare": rare}, 1.0) for value in PSEUDOCOUNTS]
-        accuracies = [self.on_dev(*one) for one in candidates]
+        accuracies = [self.on_dev(*arguments) for arguments in candidates]
         best = int(np.argmax(accuracies))
         return candidates[best], accuracies[best]
 
@@ -158,8 +160,8 @@ class Workshop:
         return self.trained(factory, settings, share)[1]
 
     def model(self, factory: str, settings: dict[str, Any], share: float) -> Model:
-        shown = {key: value for key, value in settings.items() if key in ("pseudocount", "c2")}
-        text = ", ".join(f"{key} {value:g}" for key, value in shown.items())
+        shown_values = {key: value for key, value in settings.items() if key in ("pseudocount", "c2")}
+        text = ", ".join(f"{key} {value:g}" for key, value in shown_values.items())
         n = len(self.part(share))
         return Model(self.trained(factory, settings, share)[0], f"{text}, {n:,} sentences")
 

@@ -71,9 +71,9 @@ class Task:
         return self._choose(None)
 
     def _choose(self, learn_context: LearnContext | None) -> tuple[CalibrationPlan, float]:
-        started = time.perf_counter()
-        found = make_selector()(self.data, self.group, learn_context=learn_context)
-        return found, time.perf_counter() - started
+        start = time.perf_counter()
+        plan = make_selector()(self.data, self.group, learn_context=learn_context)
+        return plan, time.perf_counter() - start
 
     def group(self, grouping: Grouping) -> Groups:
         return grouping(self.labels, self.counts)
@@ -120,7 +120,7 @@ def fixed(
         data, scaler = task.data, None if scaling is None else scaling.clone()
         scores = data.pairs.scores if scaler is None else scaler.cross_fit(data.pairs, data.documents, data.n_tags)
         plan = CalibrationPlan(grouping(task), task.groups, prototype, scores, pooling, scaler)
-        return applied(fit_tokens(data, plan, normalize), task)
+        return apply_model(fit_tokens(data, plan, normalize), task)
 
     return timed(run)
 
@@ -129,9 +129,9 @@ def scaled_only(scaling: Scaling) -> Method:
     """A scaling with no map after it."""
 
     def run(task: Task) -> Floats:
-        own = scaling.clone()
-        own.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
-        return applied(TokenCalibration(scaling=own), task)
+        scaler = scaling.clone()
+        scaler.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
+        return apply_model(TokenCalibration(scaling=scaler), task)
 
     return timed(run)
 
@@ -141,14 +141,14 @@ def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
 
     def run(task: Task) -> Outcome:
         plan, seconds = task.chosen_alone if alone else task.chosen
-        fit = timed(lambda task: applied(fit_tokens(task.data, plan, normalize), task))
+        fit = timed(lambda task: apply_model(fit_tokens(task.data, plan, normalize), task))
         model = fit(task)
         return Outcome(model.scores, seconds + model.seconds)
 
     return run
 
 
-def applied(model: TokenCalibration, task: Task) -> Floats:
+def apply_model(model: TokenCalibration, task: Task) -> Floats:
     """The scores of the test pairs."""
     scores = model.calibrate(task.test_scores, THRESHOLD, task.test_words)
     has_gold = np.asarray(task.held.test.gold)[scores.marginals.rows] != -2

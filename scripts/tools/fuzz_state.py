@@ -80,8 +80,8 @@ def mutate(tree: dict[str, Any], rng: random.Random) -> None:
     elif isinstance(value, str) and kind < 0.4:
         holder[key] = rng.choice(NAMES)
     elif kind < 0.6:
-        other, target = rng.choice(all_places)
-        holder[key] = copy.deepcopy(other[target])
+        source_place, target = rng.choice(all_places)
+        holder[key] = copy.deepcopy(source_place[target])
     else:
         holder[key] = copy.deepcopy(rng.choice(VALUES))
 
@@ -102,8 +102,8 @@ def change_container(value: Any, rng: random.Random) -> None:
     if kind == "drop":
         del value[rng.choice(keys)]
     elif kind == "swap":
-        one, other = rng.choice(keys), rng.choice(keys)
-        value[one], value[other] = value[other], value[one]
+        key, source_place = rng.choice(keys), rng.choice(keys)
+        value[key], value[source_place] = value[source_place], value[key]
     elif isinstance(value, dict):
         value[rng.choice(["x", "", "alone", "pooling", "y_"])] = rng.choice(VALUES)
     else:
@@ -209,11 +209,11 @@ class Fuzzer:
 
     def try_one(self, seed: int) -> tuple[str, str]:
         """(what became of it, what is bad about that: "" if nothing)."""
-        data, before = self.damaged(seed), self.pipe.to_bytes()  # with words that its vocab met meanwhile
+        data, old_data = self.damaged(seed), self.pipe.to_bytes()  # with words that its vocab met meanwhile
         try:
             self.pipe.from_bytes(data)
         except CalibError as error:
-            return error.code, self._refused(error, before)
+            return error.code, self._refused(error, old_data)
         except Exception as error:
             if self.is_spacys:
                 self.pipe.from_bytes(self.whole)
@@ -230,12 +230,12 @@ class Fuzzer:
         finally:
             self.pipe.from_bytes(self.whole)
 
-    def _refused(self, error: CalibError, before: bytes) -> str:
+    def _refused(self, error: CalibError, old_data: bytes) -> str:
         if error.code not in (*WHEN_LOADED, "C020"):
             return f"refused as {error.code}"
         if len(str(error)) > LONGEST or "a" * 60 in str(error) or "\n" in str(error):
             return f"prints what was given: {error}"
-        if self.pipe.to_bytes() != before:
+        if self.pipe.to_bytes() != old_data:
             return "a refused load changed the pipe"
         return "" if gc.isenabled() else "the collector stays off"
 
@@ -252,7 +252,7 @@ class Fuzzer:
         numbers = [value for token in doc for value in _numbers(token)]
         for view in filter(None, (doc._.calib, doc._.calib_ent)):
             numbers += [*view.raw.tolist(), *view.calibrated.tolist(), *(span.score for span in (*view.ents, *view.candidates))]
-        numbers += [value for one in doc.ents for value in (one._.calib_links or {}).values()]
+        numbers += [value for key in doc.ents for value in (key._.calib_links or {}).values()]
         bad_numbers = [value for value in numbers if not 0 <= value <= 1]
         if bad_numbers:
             raise ValueError(f"scores outside [0, 1]: {bad_numbers}")
