@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,10 +164,3 @@ def quartiles(name: str, values: Any, target: float | None = None) -> bool:
 def verdict_text(is_within: bool, target: object = True) -> str:
     """What the table says of a target; nothing where there is none."""
     return "" if target is None else "reached" if is_within else "MISSED"
-
-
-def measure_seconds(function: Callable[[], object]) -> float:
-    """Seconds by the wall's clock."""
-    begin = time.perf_counter()
-    function()
-    return time.perf_counter() - begin

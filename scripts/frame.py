@@ -237,14 +237,6 @@ def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
 # Memory
 
 
-def peak_mib() -> float:
-    """The highest resident memory of this process. Linux's getrusage would count what ran in it before exec too."""
-    import resource
-
-    per_mib = 2**20 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib
-
-
 def _status(name: str) -> float:
     """MiB of a line of /proc/self/status; 0 where there is none."""
     file = Path("/proc/self/status")
