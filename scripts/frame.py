@@ -232,13 +232,3 @@ def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
     from spacy_calib.optional import picture_bytes
 
     write_file(path, picture_bytes(figure, path.suffix, dpi))
-
-
-# Memory
-
-
-def _status(name: str) -> float:
-    """MiB of a line of /proc/self/status; 0 where there is none."""
-    file = Path("/proc/self/status")
-    lines = file.read_text(encoding="ascii").splitlines() if file.exists() else []
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:")), 0.0)
