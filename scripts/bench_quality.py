@@ -34,21 +34,21 @@ N_SAMPLES = 50_000  # Holm's procedure over some hundred rivals looks far into t
 def run_set(name: str, cache: Path, peers: Sequence[str], limit: float, n_samples: int) -> dict[str, Any]:
     """All figures of a data set, as plain data."""
     folder = prepare(name, cache)
-    held = load(folder)
-    task = Task(held)
+    data = load(folder)
+    task = Task(data)
     write_pairs(task, folder)
     outcomes: dict[str, Outcome] = {}
     for method, run in methods():
         say(f"{name}: {method} ...")
         outcomes[method] = run(task)
-    found = run_peers(folder, cache, cache / "quality" / "peer-scores", peers, limit) if peers else []
-    theirs = {peer_name(one): np.load(one.scores) for one in found if one.scores}
+    peer_results = run_peers(folder, cache, cache / "quality" / "peer-scores", peers, limit) if peers else []
+    theirs = {peer_name(result): np.load(result.scores) for result in peer_results if result.scores}
     return {
-        "name": held.name,
-        "accuracy": held.accuracy,
-        "tokens": len(held.test.gold),
+        "name": data.name,
+        "accuracy": data.accuracy,
+        "tokens": len(data.test.gold),
         **judge(task, outcomes, theirs, n_samples),
-        "peers": [peer_row(one, task) for one in found],
+        "peers": [peer_row(result, task) for result in peer_results],
     }
 
 
@@ -56,32 +56,33 @@ def judge(task: Task, outcomes: dict[str, Outcome], theirs: dict[str, Floats], n
     """Figures of our methods, and what they say of auto."""
     scores = {method: outcome.scores for method, outcome in outcomes.items()}
     auto = scores[AUTO]
-    fixed = {name: one for name, one in scores.items() if not name.startswith(AUTO)}
-    paper = {name: fixed[name] for name in (f"TFG-5 {method}" for method in PAPER)}
-    ours = {name: asdict(figures(task.test, one, task.groups)) for name, one in scores.items()}
+    fixed_scores = {name: result for name, result in scores.items() if not name.startswith(AUTO)}
+    paper = {name: fixed_scores[name] for name in (f"TFG-5 {method}" for method in PAPER)}
+    ours = {name: asdict(figures(task.test, result, task.groups)) for name, result in scores.items()}
     return {
         "ours": {name: {**ours[name], "seconds": outcomes[name].seconds} for name in scores},
         "never_worse": {
-            loss: asdict(never_worse(task.test, task.documents, auto, {**fixed, **theirs}, loss, n_samples)) for loss in LOSSES
+            loss: asdict(never_worse(task.test, task.documents, auto, {**fixed_scores, **theirs}, loss, n_samples))
+            for loss in LOSSES
         },
         "against_paper": {loss: against(task.test, task.documents, auto, paper, loss, 2000) for loss in LOSSES},
     }
 
 
-def peer_name(one: PeerResult) -> str:
-    return f"{one.peer} {one.method}, {one.how}"
+def peer_name(result: PeerResult) -> str:
+    return f"{result.peer} {result.method}, {result.how}"
 
 
-def peer_row(one: PeerResult, task: Task) -> dict[str, Any]:
-    row = {key: value for key, value in asdict(one).items() if key != "scores"}
-    if one.scores:
-        row.update(asdict(figures(task.test, np.load(one.scores), task.groups)))
+def peer_row(result: PeerResult, task: Task) -> dict[str, Any]:
+    row = {key: value for key, value in asdict(result).items() if key != "scores"}
+    if result.scores:
+        row.update(asdict(figures(task.test, np.load(result.scores), task.groups)))
     return row
 
 
 def better(row: dict[str, Any], loss: str) -> bool:
     """auto is better than TFG-5 with each of the paper's three methods: every interval lies below 0."""
-    return all(one["high"] is not None and one["high"] < 0 for one in row["against_paper"][loss].values())
+    return all(result["high"] is not None and result["high"] < 0 for result in row["against_paper"][loss].values())
 
 
 def acceptance(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -103,15 +104,15 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=N_SAMPLES, help="resamples of the documents for Holm's bounds")
     parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for quality.csv")
     options = parser.parse_args()
-    shown = ["scripts/bench_quality.py"]
+    words = ["scripts/bench_quality.py"]
     for name in ("sets", "peers", "limit", "samples"):
         value = getattr(options, name)
         if value != parser.get_default(name):
-            shown += [f"--{name}", *(map(str, value) if isinstance(value, list) else [f"{value:g}"])]
+            words += [f"--{name}", *(map(str, value) if isinstance(value, list) else [f"{value:g}"])]
     rows = []
     for name in options.sets:
         rows.append(run_set(name, options.cache, options.peers, options.limit, options.samples))
-        page.write({"command": f"python {shlex.join(shown)}", "acceptance": acceptance(rows), "sets": rows}, options.output)
+        page.write({"command": f"python {shlex.join(words)}", "acceptance": acceptance(rows), "sets": rows}, options.output)
     print(json.dumps(acceptance(rows), indent=2))
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,8 @@ def gold_docs(nlp: Language, texts: Sequence[str], cache: Path) -> list[Doc]:
 def fit_tagger_calib(nlp: Language, calib: Any, references: Sequence[Doc]) -> None:
     """Fit a pipe behind the tagger on gold Docs, with their words and spaces."""
     with nlp.select_pipes(enable=["tok2vec"]):
-        predicted = list(nlp.pipe(bare(gold, nlp.vocab) for gold in references))
-    calib.fit(Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
+        docs = list(nlp.pipe(bare(gold, nlp.vocab) for gold in references))
+    calib.fit(Example(doc, gold) for doc, gold in zip(docs, references, strict=True))
 
 
 class Clock:
@@ -124,18 +124,18 @@ def in_turns(pipelines: Mapping[str, Language], texts: Sequence[str], runs: int)
     """Pipeline -> its runs, after a short one to warm up."""
     for nlp in pipelines.values():
         clocked_run(nlp, texts[:50])
-    found: Runs = {name: [] for name in pipelines}
+    runs_of: Runs = {name: [] for name in pipelines}
     for _ in range(runs):
         for name, nlp in pipelines.items():
-            found[name].append(clocked_run(nlp, texts))
-    return found
+            runs_of[name].append(clocked_run(nlp, texts))
+    return runs_of
 
 
 def ratio(runs: Sequence[Mapping[str, float]], of: Sequence[str], over: Sequence[str] = ()) -> Any:
     """Run by run, seconds in some pipes as a share of those in others; of the rest of the run where no others are named."""
-    own = np.array([sum(run.get(name, 0.0) for name in of) for run in runs])
-    others = np.array([sum(run[name] for name in over) if over else run["whole"] for run in runs])
-    return own / (others if over else others - own)
+    seconds = np.array([sum(run.get(name, 0.0) for name in of) for run in runs])
+    base_seconds = np.array([sum(run[name] for name in over) if over else run["whole"] for run in runs])
+    return seconds / (base_seconds if over else base_seconds - seconds)
 
 
 def walls(runs: Runs, one: str, other: str) -> Any:
@@ -150,18 +150,17 @@ def quartile_head() -> None:
 def quartiles(name: str, values: Any, target: float | None = None) -> bool:
     """Print a row. RETURNS: whether the median is within the target."""
     low, median, high = np.percentile(values, [25, 50, 75])
-    reached = target is None or bool(median <= target)
-    row(name, f"{median:.3f}", f"{low:.3f} to {high:.3f}", "" if target is None else f"{target:.1f}", said(reached, target))
-    return reached
+    is_within = target is None or bool(median <= target)
+    row(
+        name,
+        f"{median:.3f}",
+        f"{low:.3f} to {high:.3f}",
+        "" if target is None else f"{target:.1f}",
+        verdict_text(is_within, target),
+    )
+    return is_within
 
 
-def said(reached: bool, target: object = True) -> str:
+def verdict_text(is_within: bool, target: object = True) -> str:
     """What the table says of a target; nothing where there is none."""
-    return "" if target is None else "reached" if reached else "MISSED"
-
-
-def clocked(function: Callable[[], object]) -> float:
-    """Seconds by the wall's clock."""
-    begin = time.perf_counter()
-    function()
-    return time.perf_counter() - begin
+    return "" if target is None else "reached" if is_within else "MISSED"

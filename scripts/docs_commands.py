@@ -38,19 +38,19 @@ def page() -> str:
         context = typer.Context(command, info_name=name)
         command.format_help(context, context.make_formatter())  # the registries are asked when the help is shown
     counts = Counter(_row(option) for command in commands.values() for option in _options(command))
-    shared = [row for row, count in counts.items() if count >= MIN_SHARING]
+    common_rows = [row for row, count in counts.items() if count >= MIN_SHARING]
     head, mark, _ = (DOCS / "reference" / "commands.md").read_text(encoding="utf8").partition(MARK)
     lines = [NOTE, "", "## All commands", "", "| command | what it does |", "| --- | --- |"]
     lines += [f"| [`calib {name}`](#calib-{name}) | {line} |" for name, line in help_lines().items()]
-    lines += ["", "## Options of several commands", "", *_table(shared), ""]
-    return head + mark + "\n".join([*lines, *(section(name, command, shared) for name, command in commands.items())])
+    lines += ["", "## Options of several commands", "", *_table(common_rows), ""]
+    return head + mark + "\n".join([*lines, *(section(name, command, common_rows) for name, command in commands.items())])
 
 
-def section(name: str, command: Any, shared: list[str]) -> str:
-    """One command: what it does, an example, its arguments and options. shared: The rows of options in the table above."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
+def section(name: str, command: Any, common_rows: list[str]) -> str:
+    """One command: what it does, an example, its arguments and options. common_rows: The rows of options in the table above."""
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
     rows = [_row(option) for option in _options(command)]
-    usage = " ".join([one.metavar or one.name.upper() if one.required else f"[{one.metavar}]" for one in arguments])
+    usage = " ".join([param.metavar or param.name.upper() if param.required else f"[{param.metavar}]" for param in arguments])
     lines = [f"## calib {name}", "", *_paragraphs(command.help), "<!-- not run: how it is called -->", "", "```bash"]
     lines += [
         f"python -m spacy calib {name} {usage} [OPTIONS]",
@@ -59,16 +59,16 @@ def section(name: str, command: Any, shared: list[str]) -> str:
         "",
     ]
     lines += ["| argument | meaning |", "| --- | --- |"]
-    lines += [f"| `{one.metavar or one.name.upper()}` | {_cell(one.help)} |" for one in arguments]
-    if own_rows := [row for row in rows if row not in shared]:
+    lines += [f"| `{param.metavar or param.name.upper()}` | {_cell(param.help)} |" for param in arguments]
+    if own_rows := [row for row in rows if row not in common_rows]:
         lines += ["", *_table(own_rows)]
-    if names := [row.split(" | ")[0].removeprefix("| ").split(",")[0] for row in shared if row in rows]:
+    if names := [row.split(" | ")[0].removeprefix("| ").split(",")[0] for row in common_rows if row in rows]:
         lines += ["", f"Also: {', '.join(names)} ([options of several commands](#options-of-several-commands))."]
     return "\n".join(lines) + "\n"
 
 
 def _options(command: Any) -> list[Any]:
-    return [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+    return [param for param in command.params if param.param_type_name == "option" and not param.hidden]
 
 
 def _row(option: Any) -> str:
@@ -81,10 +81,10 @@ def _table(rows: list[str]) -> list[str]:
 
 def _paragraphs(text: str) -> list[str]:
     """The help, with a line for each paragraph."""
-    found: list[str] = []
+    lines: list[str] = []
     for paragraph in (text or "").replace("\b", "").split("\n\n"):
-        found += [_marked(" ".join(paragraph.split())), ""]
-    return found
+        lines += [_mark_code(" ".join(paragraph.split())), ""]
+    return lines
 
 
 def _names(option: Any) -> str:
@@ -102,15 +102,15 @@ def _default(option: Any) -> str:
 
 def _meaning(option: Any) -> str:
     choices = (option.metavar or "").strip("[]").split("|") if (option.metavar or "").startswith("[") else []
-    said = _cell(option.help)
-    return f"{said} ({', '.join(f'`{choice}`' for choice in choices)})" if choices else said
+    help_text = _cell(option.help)
+    return f"{help_text} ({', '.join(f'`{choice}`' for choice in choices)})" if choices else help_text
 
 
 def _cell(text: str | None) -> str:
-    return _marked(" ".join((text or "").split())).replace("|", "\\|")
+    return _mark_code(" ".join((text or "").split())).replace("|", "\\|")
 
 
-def _marked(text: str) -> str:
+def _mark_code(text: str) -> str:
     """Options as code, and nothing else that Markdown could take for its own."""
     parts = text.split("`")
     parts[::2] = [_OPTION.sub(r"`\1`", part.replace("<", "\\<").replace("*", "\\*")) for part in parts[::2]]
@@ -123,7 +123,7 @@ def _marked(text: str) -> str:
 def public_page() -> str:
     """The page that names what is public, with the lists that stand in it today."""
     lists = {
-        "python": _named(_python()), "commands": _named(f"calib {name}" for name in command_names()), "attributes": _named(_attributes()),
+        "python": _join_names(_python()), "commands": _join_names(f"calib {name}" for name in command_names()), "attributes": _join_names(_attributes()),
         "columns": _columns(), "figures": _figures(), "configs": _configs(), "groups": _groups(),
     }  # fmt: skip
     page = (DOCS / "reference" / "python.md").read_text(encoding="utf8")
@@ -132,7 +132,7 @@ def public_page() -> str:
     return page
 
 
-def _named(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -146,21 +146,21 @@ def _attributes() -> list[str]:
     from spacy.tokens.underscore import Underscore
 
     owners = {"Token": Underscore.token_extensions, "Span": Underscore.span_extensions, "Doc": Underscore.doc_extensions}
-    names = ((owner, name) for owner, known in owners.items() for name in sorted(known))
+    names = ((owner, name) for owner, members in owners.items() for name in sorted(members))
     return [f"{owner}._.{name}" for owner, name in names if name.split("_")[0] == "calib" and not name.startswith("calib_ent")]
 
 
 def _columns() -> str:
     from spacy_calib.plugins.spark.score_rows import COLUMNS
 
-    return "\n".join(f"- {unit}: {_named(columns)}" for unit, columns in COLUMNS.items())
+    return "\n".join(f"- {unit}: {_join_names(columns)}" for unit, columns in COLUMNS.items())
 
 
 def _figures() -> str:
     from spacy_calib.pipe.scorer import score_names
 
-    found = [f"calib_{name}" for name in (*score_names(), "gmce_per_group")]
-    return f"{_named(found)}, all but the last also with `_raw` at the end. Figures of entities begin with `calib_ent_`, those of other spans with `calib_span_`."
+    lines = [f"calib_{name}" for name in (*score_names(), "gmce_per_group")]
+    return f"{_join_names(lines)}, all but the last also with `_raw` at the end. Figures of entities begin with `calib_ent_`, those of other spans with `calib_span_`."
 
 
 def _groups() -> str:
@@ -170,7 +170,9 @@ def _groups() -> str:
     from spacy_calib.plugins.pretrained import card
     from spacy_calib.registry import REGISTERED
 
-    return _named([*(f"spacy_{kind}" for kind in REGISTERED), *(module.ENTRY_POINTS for module in (file_readers, cli, card))])
+    return _join_names(
+        [*(f"spacy_{kind}" for kind in REGISTERED), *(module.ENTRY_POINTS for module in (file_readers, cli, card))]
+    )
 
 
 def _configs() -> str:
@@ -179,7 +181,7 @@ def _configs() -> str:
 
     factories = [point.name for point in distribution("spacy-calib").entry_points if point.group == "spacy_factories"]
     names = {"factories": factories, "scorers": ["spacy-calib.Scorer.v1"], **REGISTERED}
-    return "\n".join(f"- {kind}: {_named(entries)}" for kind, entries in names.items())
+    return "\n".join(f"- {kind}: {_join_names(entries)}" for kind, entries in names.items())
 
 
 def main() -> int:

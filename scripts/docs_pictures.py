@@ -32,21 +32,21 @@ WIDTH, SHOWN, LAST = 900, 640, "#view-0 > figure svg"
 def browser(width: int, scale: float = 1) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    found = next(found for name in BROWSERS if (found := shutil.which(name)))
+    path = next(path for name in BROWSERS if (path := shutil.which(name)))
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield started.new_page(viewport={"width": width, "height": 900}, device_scale_factor=scale)
-        started.close()
+        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium.new_page(viewport={"width": width, "height": 900}, device_scale_factor=scale)
+        chromium.close()
 
 
-def save(picture: bytes, said: str, file: Path, width: int | None = None) -> None:
+def save(picture: bytes, text: str, file: Path, width: int | None = None) -> None:
     """width (int | None): How wide the picture is made."""
-    told = PngImagePlugin.PngInfo()
-    told.add_text("Description", " ".join(said.split()))
-    shown = Image.open(io.BytesIO(picture)).convert("RGB")
+    info = PngImagePlugin.PngInfo()
+    info.add_text("Description", " ".join(text.split()))
+    page = Image.open(io.BytesIO(picture)).convert("RGB")
     if width is not None:
-        shown = shown.resize((width, round(shown.height * width / shown.width)), Image.Resampling.LANCZOS)
-    shown.save(file, pnginfo=told, optimize=True)
+        page = page.resize((width, round(page.height * width / page.width)), Image.Resampling.LANCZOS)
+    page.save(file, pnginfo=info, optimize=True)
 
 
 def report(model: str, data: Path) -> None:
@@ -72,14 +72,14 @@ def view(model: str) -> None:
 
     from spacy_calib.plugins.report.view_server import Server, Viewer
 
-    with Server(Viewer(spacy.load(model))) as server, browser(1000) as shown:
+    with Server(Viewer(spacy.load(model))) as server, browser(1000) as page:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        shown.goto(server.address)
-        shown.fill("#text", VIEWED)
-        with shown.expect_navigation():
-            shown.click("button")
-        save(shown.screenshot(full_page=True), VIEWED, DOCS / "view.png")
+        page.goto(server.address)
+        page.fill("#text", VIEWED)
+        with page.expect_navigation():
+            page.click("button")
+        save(page.screenshot(full_page=True), VIEWED, DOCS / "view.png")
         server.shutdown()
         thread.join()
 
@@ -90,10 +90,10 @@ def render(model: str) -> None:
 
     import spacy_calib
 
-    with browser(900) as shown:
+    with browser(900) as page:
         html = spacy_calib.render(spacy.load(model)(VIEWED), page=True, jupyter=False)
-        shown.set_content(html or "")
-        save(shown.locator("figure").screenshot(), VIEWED, DOCS / "render.png")
+        page.set_content(html or "")
+        save(page.locator("figure").screenshot(), VIEWED, DOCS / "render.png")
 
 
 PICTURES: dict[str, Callable[..., None]] = {"report": report, "view": view, "render": render}
@@ -104,8 +104,8 @@ def main() -> None:
     parser.add_argument("picture", choices=sorted(PICTURES))
     parser.add_argument("model")
     parser.add_argument("data", type=Path, nargs="*")
-    given = parser.parse_args()
-    PICTURES[given.picture](given.model, *given.data)
+    options = parser.parse_args()
+    PICTURES[options.picture](options.model, *options.data)
 
 
 if __name__ == "__main__":

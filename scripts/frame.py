@@ -31,11 +31,11 @@ def say(*words: object) -> None:
 def replace_part(page: Path, name: str, text: str) -> None:
     """Write a page with a text between `<!-- written: NAME -->` and `<!-- end: NAME -->`. RAISES ValueError: it has no such part."""
     begin, end = f"<!-- written: {name} -->\n", f"<!-- end: {name} -->"
-    before, mark, rest = page.read_text(encoding="utf8").partition(begin)
-    _, closing, after = rest.partition(end)
+    text_before, mark, text_after = page.read_text(encoding="utf8").partition(begin)
+    _, closing, text_end = text_after.partition(end)
     if not mark or not closing:
         raise ValueError(f"{page} has no part between '{begin.strip()}' and '{end}'; add both lines.")
-    page.write_text(f"{before}{begin}\n{text.strip()}\n\n{end}{after}", encoding="utf8")
+    page.write_text(f"{text_before}{begin}\n{text.strip()}\n\n{end}{text_end}", encoding="utf8")
 
 
 # Options
@@ -54,16 +54,16 @@ def make_parser(
     about (str | None): What the program is for, its docstring. names: Of what it may be asked for; all of them where none is named.
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    if known := list(names):
-        said = f"of {', '.join(known)}"
+    if known_names := list(names):
+        kinds = f"of {', '.join(known_names)}"
 
         def check(name: str) -> str:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"{name!r} is none {said}")
+            if name not in known_names:
+                raise argparse.ArgumentTypeError(f"{name!r} is none {kinds}")
             return name
 
         parser.add_argument(
-            "names", nargs="*", metavar="NAME", type=check, default=known, help=f"{said}; all where none is named"
+            "names", nargs="*", metavar="NAME", type=check, default=known_names, help=f"{kinds}; all where none is named"
         )
     if cache:
         parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what is made or trained once")
@@ -88,10 +88,10 @@ def one_sentence() -> Iterator[None]:
 
 def data_folder() -> Path:
     """The folder with the shared data. Ends the program with a reason where SPACY_CALIB_DATA does not name one."""
-    given = os.environ.get("SPACY_CALIB_DATA", "")
-    if not given or not Path(given).is_dir():
+    folder = os.environ.get("SPACY_CALIB_DATA", "")
+    if not folder or not Path(folder).is_dir():
         raise SystemExit("SPACY_CALIB_DATA does not name the folder with the data sets (ud_english_ewt, brown, ...).")
-    return Path(given)
+    return Path(folder)
 
 
 def data_lines(folder: str, file: str) -> Iterator[str]:
@@ -102,13 +102,13 @@ def data_lines(folder: str, file: str) -> Iterator[str]:
 
 def blocks(lines: Iterable[str]) -> Iterator[list[str]]:
     """Lines that stand together, between empty ones."""
-    held: list[str] = []
+    block: list[str] = []
     for line in (*lines, ""):
         if line.strip():
-            held.append(line)
-        elif held:
-            yield held
-            held = []
+            block.append(line)
+        elif block:
+            yield block
+            block = []
 
 
 def spacy_command(*arguments: object) -> None:
@@ -120,13 +120,13 @@ def spacy_command(*arguments: object) -> None:
 
 def ewt_file(split: str, cache: Path) -> Path:
     """EWT's train, dev or test as a .spacy file of ten sentences a Doc; converted once."""
-    made = cache / "ewt" / f"{split}.spacy"
-    if not made.exists():
-        made.parent.mkdir(parents=True, exist_ok=True)
-        source = made.with_suffix(".conllu")
+    file = cache / "ewt" / f"{split}.spacy"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        source = file.with_suffix(".conllu")
         source.write_bytes(gzip.decompress((data_folder() / "ud_english_ewt" / f"{split}.conllu.gz").read_bytes()))
-        spacy_command("convert", source, made.parent, "-c", "conllu", "-n", "10")
-    return made
+        spacy_command("convert", source, file.parent, "-c", "conllu", "-n", "10")
+    return file
 
 
 def docs_in(file: Path, vocab: Any) -> list[Doc]:
@@ -172,13 +172,13 @@ def open_scored(model: str | Path, data: Path) -> tuple[Any, Any, Any]:
 _TABLES: list[list[list[str]]] = []
 
 
-def head(titles: str, left: int = 1) -> None:
+def head(titles: str, n_left: int = 1) -> None:
     """Print the head of a Markdown table.
 
-    titles (str): As in "| model | SMCE |". left (int): Columns of words; those behind them hold numbers.
+    titles (str): As in "| model | SMCE |". n_left (int): Columns of words; those behind them hold numbers.
     """
     _TABLES.append([[title.strip() for title in titles.strip("|").split("|")]])
-    print(f"{titles}\n|{' --- |' * left}{' ---: |' * (len(_TABLES[-1][0]) - left)}", flush=True)
+    print(f"{titles}\n|{' --- |' * n_left}{' ---: |' * (len(_TABLES[-1][0]) - n_left)}", flush=True)
 
 
 def row(*cells: object) -> None:
@@ -201,18 +201,18 @@ def between(bounds: Sequence[float | None], form: str = ".4f", times: float = 1.
     return "-" if low is None or high is None else f"{times * low:{form}} to {times * high:{form}}"
 
 
-def estimated(found: Any, form: str = "+.4f", times: float = 1.0) -> str:
+def estimated(interval: Any, form: str = "+.4f", times: float = 1.0) -> str:
     """An estimate and its interval; a dash where it has none."""
-    if found is None or found.low is None:
+    if interval is None or interval.low is None:
         return "-"
-    return f"{times * found.estimate:{form}} ({between((found.low, found.high), form, times)})"
+    return f"{times * interval.estimate:{form}} ({between((interval.low, interval.high), form, times)})"
 
 
-def verdict(found: Any, wanted: str = "below", limit: float = 0.0) -> str:
+def verdict(interval: Any, wanted: str = "below", limit: float = 0.0) -> str:
     """ "held" where the whole interval lies below (or above) the limit, "not held" where all of it lies on the other side, else "not shown"."""
-    if found is None or found.low is None or found.high is None:
+    if interval is None or interval.low is None or interval.high is None:
         return "not shown"
-    sides = {"below": found.high < limit, "above": found.low > limit}
+    sides = {"below": interval.high < limit, "above": interval.low > limit}
     return "held" if sides.pop(wanted) else "not held" if any(sides.values()) else "not shown"
 
 
@@ -232,21 +232,3 @@ def save_figure(path: Path, figure: Any, dpi: int = 110) -> None:
     from spacy_calib.optional import picture_bytes
 
     write_file(path, picture_bytes(figure, path.suffix, dpi))
-
-
-# Memory
-
-
-def peak_mib() -> float:
-    """The highest resident memory of this process. Linux's getrusage would count what ran in it before exec too."""
-    import resource
-
-    per_mib = 2**20 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib
-
-
-def _status(name: str) -> float:
-    """MiB of a line of /proc/self/status; 0 where there is none."""
-    file = Path("/proc/self/status")
-    lines = file.read_text(encoding="ascii").splitlines() if file.exists() else []
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:")), 0.0)

@@ -175,15 +175,15 @@ def files_below(folder: Path) -> dict[str, tuple[int, int]]:
 
 def load_copies(load: Any) -> Any:
     """Return a loader as `load` that reads each of PIPELINES once, and then gives copies: no line disturbs the next."""
-    pickled: dict[str, bytes] = {}
+    pickles: dict[str, bytes] = {}
 
     def load_copy(name: Any, **settings: Any) -> Language:
         if name not in PIPELINES:
             return load(name, **settings)
         key = repr((name, settings, files_below(Path(name))))
-        if key not in pickled:
-            pickled[key] = pickle.dumps(load(name, **settings))
-        return pickle.loads(pickled[key])
+        if key not in pickles:
+            pickles[key] = pickle.dumps(load(name, **settings))
+        return pickle.loads(pickles[key])
 
     return load_copy
 
@@ -207,41 +207,41 @@ def run(line: Sequence[str]) -> tuple[int, str]:
         except Exception as error:
             status, wrong = 1, f"{error!r} at {traceback.extract_tb(error.__traceback__)[-1]}"
     screen.flush()
-    printed = screen.buffer.getvalue().decode("utf8", "replace")
-    if "Traceback (most recent call last)" in printed:
+    text = screen.buffer.getvalue().decode("utf8", "replace")
+    if "Traceback (most recent call last)" in text:
         wrong = "a traceback"
-    return status, wrong or ("no sentence" if status == 1 and "✘" not in printed else "")
+    return status, wrong or ("no sentence" if status == 1 and "✘" not in text else "")
 
 
 def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], dict[str, list[list[str]]], int]:
     """Run lines, or those of seeds, in a folder. RETURNS: (how they ended, what was bad -> its lines, how many passed the parser)."""
-    before, here, whole = Path.cwd(), folder / "here", folder / "whole"
-    here.mkdir(parents=True)
-    os.chdir(here)
+    folder_before, work_folder, whole = Path.cwd(), folder / "here", folder / "whole"
+    work_folder.mkdir(parents=True)
+    os.chdir(work_folder)
     one_salt = mock.patch("spacy_calib.pipe.fitting.token_hex", lambda n: "00" * n)  # equal files for equal seeds
     no_server = mock.patch("http.server.HTTPServer.serve_forever", return_value=None)
     loaded_once = mock.patch("spacy.util.load_model", load_copies(spacy.util.load_model))
-    counted = mock.patch("spacy_calib.cli.shared.command.check_values", side_effect=check_values)
-    commands, seen, bad = LazyCommands(), Counter[str](), dict[str, list[list[str]]]()
+    counter = mock.patch("spacy_calib.cli.shared.command.check_values", side_effect=check_values)
+    commands, messages, bad = LazyCommands(), Counter[str](), dict[str, list[list[str]]]()
     try:
-        with one_salt, no_server, loaded_once, counted as checked:
+        with one_salt, no_server, loaded_once, counter as checks:
             make_inputs()
-            shutil.copytree(here, whole)
-            checked.reset_mock()
+            shutil.copytree(work_folder, whole)
+            checks.reset_mock()
             for case in cases:
                 line = command_line(commands, random.Random(case)) if isinstance(case, int) else case
                 status, wrong = run(line)
-                seen[f"{line[0]} {status}"] += 1
+                messages[f"{line[0]} {status}"] += 1
                 if wrong:
                     bad.setdefault(wrong[:200], []).append(line)
                 shutil.rmtree(folder / "up", ignore_errors=True)
-                if files_below(here) != files_below(whole):
-                    for path in here.iterdir():
+                if files_below(work_folder) != files_below(whole):
+                    for path in work_folder.iterdir():
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
-                    shutil.copytree(whole, here, dirs_exist_ok=True)
-            return seen, bad, checked.call_count
+                    shutil.copytree(whole, work_folder, dirs_exist_ok=True)
+            return messages, bad, checks.call_count
     finally:
-        os.chdir(before)
+        os.chdir(folder_before)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -256,9 +256,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.lines:
         cases = [json.loads(line) for line in options.lines.read_text(encoding="utf8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
-        seen, bad, n_called = fuzz(cases, Path(folder))
+        messages, bad, n_called = fuzz(cases, Path(folder))
     print(f"{len(cases):,} command lines, {n_called:,} past the parser ({n_called / len(cases):.0%}); by exit status: ")
-    print(", ".join(f"{name}: {n}" for name, n in sorted(seen.items())))
+    print(", ".join(f"{name}: {n}" for name, n in sorted(messages.items())))
     for wrong, lines in bad.items():
         print(f"  {len(lines)}: {wrong}\n      {lines[0]}")
     if bad:

@@ -58,16 +58,16 @@ _SUFFIX = re.compile(
 
 def check_versions() -> None:
     for package, version in VERSIONS.items():
-        if (installed := metadata.version(package)) != version:
-            raise SystemExit(f"The lists are made of {package} {version}, and {installed} is installed.")
+        if (version_here := metadata.version(package)) != version:
+            raise SystemExit(f"The lists are made of {package} {version}, and {version_here} is installed.")
 
 
 def fold_any(text: str) -> str:
     """As `fold`, also of letters that are not Latin."""
     from anyascii import anyascii
 
-    folded = fold(text)
-    return folded if folded.isascii() else str(anyascii(folded)).lower().replace("`", "'")
+    key = fold(text)
+    return key if key.isascii() else str(anyascii(key)).lower().replace("`", "'")
 
 
 def data_of(package: str, *path: str) -> Any:
@@ -148,10 +148,10 @@ def companies() -> set[str]:
 
 def organizations(npm: Path) -> set[str]:
     """Companies by legal name, and brands, institutions, newspapers and teams; of ordinary words and places only acronyms."""
-    others = {*ordinary_words(), *populations()}
+    other_words = {*ordinary_words(), *populations()}
     names = [*brands(npm), *institutions(npm), *newspapers(), *teams()]
-    known = {words_of(fold_any(name)) for name in names if name.isupper() or words_of(fold_any(name)) not in others}
-    return companies() | {name for name in known if len(name) > 1 and re.search("[a-z]", name)}
+    known_keys = {words_of(fold_any(name)) for name in names if name.isupper() or words_of(fold_any(name)) not in other_words}
+    return companies() | {name for name in known_keys if len(name) > 1 and re.search("[a-z]", name)}
 
 
 def brands(npm: Path) -> list[str]:

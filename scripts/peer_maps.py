@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from quality.peer_worker import Fit, estimator, handed_over, netcal, of_hits, scikit_learn_binary, two_columns
+from quality.peer_worker import Fit, estimator, netcal, of_hits, pass_through_classifier, scikit_learn_binary, two_columns
 
 NETCAL = ("IsotonicRegression", "HistogramBinning", "BBQ", "LogisticCalibration", "BetaCalibration", "TemperatureScaling")
 
@@ -23,7 +23,7 @@ def mapie(method: str) -> Fit:
     """Venn-Abers, or a calibrator of the top label; what it says of a miss is read as 1 - its probability."""
     from mapie.calibration import TopLabelCalibrator, VennAbersCalibrator
 
-    given: dict[str, Any] = {"estimator": handed_over("predict_proba", 2), "cv": "prefit"}
+    given: dict[str, Any] = {"estimator": pass_through_classifier("predict_proba", 2), "cv": "prefit"}
     if method == "Venn-Abers":
         return estimator(lambda n: VennAbersCalibrator(**given, precision=4), two_columns, of_hits)
     make = partial(TopLabelCalibrator, calibrator=method, **given)

@@ -36,7 +36,6 @@ from pretrain.universal import universal_table
 from spacy_calib.pipe.pipeline import load_pipeline, load_with_factories
 from spacy_calib.plugins.pretrained.card import card_folder
 from spacy_calib.plugins.pretrained.evidence import NEEDS
-from spacy_calib.plugins.pretrained.names import current_lists
 
 # Card -> the card whose parameters it uses where they transfer; "" for its own.
 CARDS = {
@@ -62,30 +61,33 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
     keep (bool): Whether only the tables are made anew; what was fitted, and what belongs to it, stays as the card has it.
     """
     by_form = {text_form: entities.gather(model, ENTITIES, cache, text_form) for text_form in TEXT_FORMS}
-    found, further = by_form[AS_IT_IS], entities.gather(model, FURTHER, cache)
+    judged_sources, further = by_form[AS_IT_IS], entities.gather(model, FURTHER, cache)
     left_out = {event: entities.left_out_maps(by_form, event) for event in entities.EVENTS}
     old = read_card(name) if keep else {}
     maps = old["maps"] if keep else entities.fit_maps(entities.parts_of(by_form), "article")
     used = entities.EVENTS[0], entities.EVENTS[1]
     rows = {
-        f"{event}, judged {by}": cards.entity_rows(found, left_out[event], FULL, event, by)
-        for event, by in ((used[0], used[0]), (used[1], used[1]), (used[1], used[0]))
+        f"{event}, judged {judge}": cards.entity_rows(judged_sources, left_out[event], FULL, event, judge)
+        for event, judge in ((used[0], used[0]), (used[1], used[1]), (used[1], used[0]))
     }
-    forms = {form: mean_loss(cards.entity_rows(found, left_out["article"], form, "article", "article")) for form in NEEDS}
-    shipped = rows["article, judged article"]
+    forms = {
+        form: mean_loss(cards.entity_rows(judged_sources, left_out["article"], form, "article", "article")) for form in NEEDS
+    }
+    final_rows = rows["article, judged article"]
     counts = [
-        cards.count_above(one.score(left_out["article"][source][FULL]), one.right("article")) for source, one in found.items()
+        cards.count_above(one.score(left_out["article"][source][FULL]), one.right("article"))
+        for source, one in judged_sources.items()
     ]
     cutoff = cards.default_cutoff(counts)
     if cutoff is None:
         raise SystemExit(f"No cut-off has a precision of {cards.PRECISION} on each source.")
     tables: dict[str, Any] = {
-        "left_out": shipped, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(shipped, ENTITIES),
+        "left_out": final_rows, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(final_rows, ENTITIES),
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": None,
-        "text_forms": {form: cards.entity_rows(judged, left_out["article"], FULL, "article", "article") for form, judged in by_form.items()},
+        "text_forms": {form: cards.entity_rows(form_sources, left_out["article"], FULL, "article", "article") for form, form_sources in by_form.items()},
         "fairness": fairness(model, maps, cutoff, cache),
-        "worse": cards.worse_labels(shipped),
-        "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
+        "worse": cards.worse_labels(final_rows),
+        "adapted": [row for source, one in judged_sources.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "cutoffs": {"precision": cards.PRECISION, "cutoff": cutoff, "sources": counts},
     }  # fmt: skip
     nlp = load_with_factories(model, {"ner": "calib_ner"})
@@ -95,16 +97,17 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
         return
     pipe = cards.entity_pipe(nlp, ENTITIES)
     sizes = {
-        source: {"documents": int(len(np.unique(one.documents))), "entities": len(one.chosen)} for source, one in found.items()
+        source: {"documents": int(len(np.unique(one.documents))), "entities": len(one.chosen)}
+        for source, one in judged_sources.items()
     }
     card = {
         **cards.head(nlp, name, "ner", ("ner", "tagger", "parser"), ENTITIES, sizes), "settings": cards.ENTITY_SETTINGS,
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or added. PERSON counts as PER; GPE, LOC and FAC as LOC.",
-        "maps": maps, "lists": current_lists(), "parameters": f"{name}.msgpack.z",
+        "maps": maps, "lists": entities.current_lists(), "parameters": f"{name}.msgpack.z",
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
-        "failing": cards.gate(shipped), "probe": cards.probed(nlp, pipe), **tables,
+        "failing": cards.gate(final_rows), "probe": cards.probe_data(nlp, pipe), **tables,
     }  # fmt: skip
-    cards.write(card, cards.entity_state(pipe, found, "article"))
+    cards.write(card, cards.entity_state(pipe, judged_sources, "article"))
 
 
 def mean_loss(rows: Sequence[Mapping[str, Any]]) -> float:
@@ -115,62 +118,62 @@ def read_card(name: str) -> Any:
     return json.loads((card_folder() / f"{name}.json").read_text(encoding="utf8"))
 
 
-def make_tags(name: str, model: str, other: str, component: str, cache: Path, keep: bool) -> None:
+def make_tags(name: str, model: str, base_model: str, component: str, cache: Path, keep: bool) -> None:
     """Write the card of tags, see `make_entities`."""
     nlp = load_pipeline(model, exclude=["lemmatizer", "attribute_ruler", "ner", "parser"])
-    sources, by = TAGS_OF[str(nlp.lang)], "pos" if component == "pos" else ""
+    sources, judge = TAGS_OF[str(nlp.lang)], "pos" if component == "pos" else ""
     event = EVENTS[component]
-    if by:  # guidelines differ in features
+    if judge:  # guidelines differ in features
         component, sources = "morphologizer", tuple(replace(source, other_guidelines=False) for source in sources)
-    study = TagStudy(nlp, component, sources, by)
+    study = TagStudy(nlp, component, sources, judge)
     old = read_card(name) if keep else {}
-    costs, transferred = None, keep and not old["parameters"].startswith(name)
-    adapted, without = old.get("adapted"), old.get("without_gold")
+    costs, is_transferred = None, keep and not old["parameters"].startswith(name)
+    adapted_rows, without = old.get("adapted"), old.get("without_gold")
     pipe: Any = None
-    if not transferred:
-        rows, adapted, pipe, without = cards.tag_table(study, cache / "pretrained" / name)
+    if not is_transferred:
+        rows, adapted_rows, pipe, without = cards.tag_table(study, cache / "pretrained" / name)
         rows, trained_on = split_trained(rows, sources)
-    if other and (transferred or not keep):
-        given, given_trained_on = split_trained(foreign_rows(study, other, cache), sources)
+    if base_model and (is_transferred or not keep):
+        given, given_trained_on = split_trained(foreign_rows(study, base_model, cache), sources)
         if not keep:
             costs = {"own": mean_loss(rows), "transferred": mean_loss(given)}
-            transferred = costs["transferred"] <= costs["own"] + TRANSFER
-    if transferred:
-        rows, trained_on, without = given, given_trained_on, read_card(other)["without_gold"]
+            is_transferred = costs["transferred"] <= costs["own"] + TRANSFER
+    if is_transferred:
+        rows, trained_on, without = given, given_trained_on, read_card(base_model)["without_gold"]
     failing = old["failing"] if keep else cards.gate(rows)
     tables = {
         "left_out": rows, "trained_on": trained_on, "biases": cards.biases(rows, sources), "worse": cards.worse_labels(rows, failing),
-        "adapted": adapted, "cutoffs": None, "by": by, "evidence": None, "judged_on": date.today().isoformat(),
+        "adapted": adapted_rows, "cutoffs": None, "by": judge, "evidence": None, "judged_on": date.today().isoformat(),
     }  # fmt: skip
     if keep:
         cards.write({**old, **tables})
         return
-    if without and not transferred:
+    if without and not is_transferred:
         pipe = study.fit(table=dict.fromkeys(without, ""))
     sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
     card = {
-        **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component, by),
-        "event": event, "maps": None, "lists": None, "parameters": f"{other if transferred else name}.msgpack.z", "transfer": costs,
-        "without_gold": without, "failing": failing, "probe": cards.probed(nlp, study.blank()), **tables,
+        **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component, judge),
+        "event": event, "maps": None, "lists": None, "parameters": f"{base_model if is_transferred else name}.msgpack.z", "transfer": costs,
+        "without_gold": without, "failing": failing, "probe": cards.probe_data(nlp, study.blank()), **tables,
     }  # fmt: skip
-    cards.write(card, None if transferred else cards.bare_state(pipe))
+    cards.write(card, None if is_transferred else cards.bare_state(pipe))
 
 
 def split_trained(rows: list[dict[str, Any]], sources: Sequence[Source]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(the rows of sources that the pipeline never saw, those of sources that it was trained on)."""
-    trained = {source.name for source in sources if source.trained}
-    return [row for row in rows if row["source"] not in trained], [row for row in rows if row["source"] in trained]
+    trained_names = {source.name for source in sources if source.trained}
+    return [row for row in rows if row["source"] not in trained_names], [row for row in rows if row["source"] in trained_names]
 
 
-def foreign_rows(study: TagStudy, other: str, cache: Path) -> list[dict[str, Any]]:
+def foreign_rows(study: TagStudy, base_model: str, cache: Path) -> list[dict[str, Any]]:
     """The table by the fits of another pipeline."""
-    rows, without = [], read_card(other)["without_gold"]
+    rows, without = [], read_card(base_model)["without_gold"]
     for name in study.whole:
-        left = name if name in study.sampled else None
+        left_out = name if name in study.sampled else None
         pipe: Any = study.blank()
-        pipe.from_disk(cache / "pretrained" / other / str(left))
-        on = "all other sources" if left else "all sources"
-        rows.append(cards.judge_source(study, pipe, name, f"{on}, on the scores of {other}", without))
+        pipe.from_disk(cache / "pretrained" / base_model / str(left_out))
+        on = "all other sources" if left_out else "all sources"
+        rows.append(cards.judge_source(study, pipe, name, f"{on}, on the scores of {base_model}", without))
     return rows
 
 
@@ -197,7 +200,7 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
-    paths = dict(one.split("=", 1) for one in arguments.path)
+    paths = dict(source.split("=", 1) for source in arguments.path)
     if arguments.cost:
         print(json.dumps(studies.cost(paths.get(arguments.cost, arguments.cost), arguments.cache), indent=1))
         return
@@ -213,7 +216,7 @@ def main() -> None:
         text = (
             page(held)
             if arguments.page
-            else "\n".join(tables(one) for one in held if one["name"] in (arguments.names or CARDS))
+            else "\n".join(tables(source) for source in held if source["name"] in (arguments.names or CARDS))
         )
         if arguments.output is None:
             print(text)

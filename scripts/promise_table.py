@@ -80,8 +80,8 @@ class Outcome(NamedTuple):
 def score_source(source: Source, model: str, cache: Path) -> Scored:
     """Score a source with the maps of CARD, from what a pipeline found there, in this run or in an earlier one."""
     card = json.loads((card_folder() / f"{CARD}.json").read_text(encoding="utf8"))
-    judged = gather(model, [source], cache)[source.name]
-    return Scored(judged.score(card["maps"][FULL]), judged.right("article"), judged.documents[judged.chosen])
+    entities = gather(model, [source], cache)[source.name]
+    return Scored(entities.score(card["maps"][FULL]), entities.right("article"), entities.documents[entities.chosen])
 
 
 # Ways to find a cut-off: (a draw, the precision) -> the cut-off, or None without a promise
@@ -115,8 +115,8 @@ def observed(draw: Scored, precision: float) -> float | None:
     scores = draw.scores[order]
     is_last = np.append(scores[1:] != scores[:-1], True)  # equal scores are accepted together
     share = np.cumsum(draw.hits[order]) / np.arange(1, len(order) + 1)
-    reached = np.flatnonzero(is_last & (share >= precision))
-    return float(scores[reached[-1]]) if len(reached) else None
+    passing = np.flatnonzero(is_last & (share >= precision))
+    return float(scores[passing[-1]]) if len(passing) else None
 
 
 WAYS: dict[str, Callable[[Scored, float], float | None]] = {
@@ -140,31 +140,31 @@ def draws(source: Scored, kind: str, size: int, n_draws: int, seed: int = 0) -> 
             index = sample_entities(document_of, size, seed=int(rng.integers(1 << 32)))
         else:
             order = rng.permutation(len(sizes))
-            chosen = order[: np.searchsorted(np.cumsum(sizes[order]), size) + 1]
-            index = np.flatnonzero(np.isin(document_of, chosen))
+            sample = order[: np.searchsorted(np.cumsum(sizes[order]), size) + 1]
+            index = np.flatnonzero(np.isin(document_of, sample))
         yield source.take(index), source.take(np.setdiff1d(np.arange(n), index))
 
 
 def run_cell(pairs: Sequence[tuple[Scored, Scored]], way: Callable[[Scored, float], float | None], precision: float) -> Outcome:
     """Find a cut-off on each draw, and check it on the other entities."""
-    promises, held, kept = 0, 0, 0.0
-    for drawn, others in pairs:
-        cutoff = way(drawn, precision)
+    promises, n_held, recall = 0, 0, 0.0
+    for sample, remaining in pairs:
+        cutoff = way(sample, precision)
         if cutoff is not None:
-            is_accepted = others.scores >= cutoff
-            n_right = int(others.hits[is_accepted].sum())
+            is_accepted = remaining.scores >= cutoff
+            n_right = int(remaining.hits[is_accepted].sum())
             promises += 1
-            held += n_right >= precision * is_accepted.sum()
-            kept += n_right / others.hits.sum()
-    return Outcome(promises, held, kept / len(pairs))
+            n_held += n_right >= precision * is_accepted.sum()
+            recall += n_right / remaining.hits.sum()
+    return Outcome(promises, n_held, recall / len(pairs))
 
 
 def add_up(outcomes: Sequence[Outcome]) -> str:
     """Return a cell of the table: the share of all promises that held, the lowest of cells with enough promises, and the share kept."""
-    promises, held = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("promises", "held"))
-    judged = [outcome.held / outcome.promises for outcome in outcomes if outcome.promises >= MIN_PROMISES]
-    lowest = f"{min(judged):.2f}" if judged else "-"
-    share = f"{held / promises:.3f}" if promises else "-"
+    promises, n_held = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("promises", "held"))
+    source = [outcome.held / outcome.promises for outcome in outcomes if outcome.promises >= MIN_PROMISES]
+    lowest = f"{min(source):.2f}" if source else "-"
+    share = f"{n_held / promises:.3f}" if promises else "-"
     return f"{share} of {promises:,}; {lowest}; {np.mean([outcome.kept for outcome in outcomes]):.2f}"
 
 

@@ -35,8 +35,8 @@ def python_of(version: str) -> str | None:
     """A Python of this version: on the path, or one of pyenv's."""
     names = [f"python{version}"]
     if shutil.which("pyenv"):
-        found = subprocess.run(["pyenv", "whence", "--path", names[0]], capture_output=True, text=True)
-        names += found.stdout.split()
+        process = subprocess.run(["pyenv", "whence", "--path", names[0]], capture_output=True, text=True)
+        names += process.stdout.split()
     for name in names:
         if shutil.which(name) and subprocess.run([name, "-c", ""], capture_output=True).returncode == 0:
             return name
@@ -48,24 +48,24 @@ def check(file: Path, python: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "work").mkdir()
-        for beside in BESIDE:
-            copy = shutil.copytree if (ROOT / beside).is_dir() else shutil.copy2
-            copy(ROOT / beside, folder / "work" / beside)
-        own = str(folder / "venv" / "bin" / "python")
+        for package in BESIDE:
+            copy = shutil.copytree if (ROOT / package).is_dir() else shutil.copy2
+            copy(ROOT / package, folder / "work" / package)
+        python_path = str(folder / "venv" / "bin" / "python")
         steps: Sequence[Sequence[str]] = (
             [python, "-m", "venv", str(folder / "venv")],
-            [own, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", str(file.resolve()), *NEEDED],
-            [own, "-m", "pip", "check"],
-            [own, "-m", "tests.readme"],
-            [own, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
+            [python_path, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", str(file.resolve()), *NEEDED],
+            [python_path, "-m", "pip", "check"],
+            [python_path, "-m", "tests.readme"],
+            [python_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
         )
         environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
         for step in steps:
-            done = subprocess.run(
+            process = subprocess.run(
                 step, cwd=folder / "work", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
             )
-            if done.returncode:
-                return done.stdout
+            if process.returncode:
+                return process.stdout
     return ""
 
 
@@ -73,29 +73,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dist", type=Path, help="Folder with one sdist and one wheel")
     parser.add_argument("--versions", nargs="+", default=VERSIONS)
-    given = parser.parse_args()
-    files = [*given.dist.glob("*.tar.gz"), *given.dist.glob("*.whl")]
+    options = parser.parse_args()
+    files = [*options.dist.glob("*.tar.gz"), *options.dist.glob("*.whl")]
     if [file.suffix for file in files] != [".gz", ".whl"]:
         print(
-            f"{given.dist} has to hold one sdist and one wheel, and nothing else of either; build them anew.", file=sys.stderr
+            f"{options.dist} has to hold one sdist and one wheel, and nothing else of either; build them anew.", file=sys.stderr
         )
         return 1
     strange = sorted(path.name for path in ROOT.glob("[!.]*") if path.name not in ROOT_FILES and path.suffix != ".egg-info")
     if strange:
         print(f"In the root and not in ROOT_FILES: {', '.join(strange)}")
-    failed = False
-    for version in given.versions:
+    has_failed = False
+    for version in options.versions:
         python = python_of(version)
         if python is None:
             print(f"Python {version}: not found")
-            failed = True
+            has_failed = True
             continue
         for file in files:
-            printed = check(file, python)
-            print(f"Python {version}, {file.name}: {'FAILED' if printed else 'README.md and saved states pass'}", flush=True)
-            print("\n".join(printed.splitlines()[-40:]), end="\n" if printed else "")
-            failed |= bool(printed)
-    return int(failed)
+            problems = check(file, python)
+            print(f"Python {version}, {file.name}: {'FAILED' if problems else 'README.md and saved states pass'}", flush=True)
+            print("\n".join(problems.splitlines()[-40:]), end="\n" if problems else "")
+            has_failed |= bool(problems)
+    return int(has_failed)
 
 
 if __name__ == "__main__":

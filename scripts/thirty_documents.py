@@ -43,8 +43,8 @@ def write_halves(field: str) -> dict[str, Any]:
 def scores_of(model: str) -> tuple[str, str]:
     """Return log loss and ECE of entities in the other half, raw and calibrated, each pair as a cell."""
     scores = evaluate(model, "others.spacy")["calib_ent"]["entities"]["scores"]
-    raw, calibrated = ((scores["nll"][key], scores["ece"][key]) for key in ("raw", "calibrated"))
-    return f"{raw[0]:.3f}, {raw[1]:.3f}", f"{calibrated[0]:.3f}, {calibrated[1]:.3f}"
+    raw, calibrated_scores = ((scores["nll"][key], scores["ece"][key]) for key in ("raw", "calibrated"))
+    return f"{raw[0]:.3f}, {raw[1]:.3f}", f"{calibrated_scores[0]:.3f}, {calibrated_scores[1]:.3f}"
 
 
 def run_field(model: str, field: str) -> list[str]:
@@ -53,9 +53,9 @@ def run_field(model: str, field: str) -> list[str]:
     spacy_command("calib", "pretrained", model, "pretrained", "-C", "ner")
     spacy_command("calib", "rank", "pretrained", "texts.txt", "--to-adapt", "--top", N_LABELLED, "--output", "batch.jsonl")
     batch = Path("batch.jsonl").read_text(encoding="utf8").splitlines()
-    labelled = [gold[json.loads(line)["text"].strip()] for line in batch]
-    DocBin(docs=labelled).to_disk("thirty.spacy")
-    DocBin(docs=labelled[:N_FEW]).to_disk("ten.spacy")
+    gold_docs = [gold[json.loads(line)["text"].strip()] for line in batch]
+    DocBin(docs=gold_docs).to_disk("thirty.spacy")
+    DocBin(docs=gold_docs[:N_FEW]).to_disk("ten.spacy")
     adapt("pretrained", "ten.spacy", "adapted-ten")
     adapt("pretrained", "thirty.spacy", "adapted")
     fit("pretrained", "thirty.spacy", "fitted", component="ner")
@@ -71,13 +71,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", default=MODEL)
     options = parser.parse_args(arguments)
     head(TITLES, 7)
-    before = Path.cwd()
+    folder_before = Path.cwd()
     with one_sentence():
         for field in options.names:
             with tempfile.TemporaryDirectory() as folder:
                 os.chdir(folder)
                 row(*run_field(options.model, field))
-                os.chdir(before)
+                os.chdir(folder_before)
     return 0
 
 

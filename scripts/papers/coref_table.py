@@ -64,26 +64,26 @@ class Judged:
 def examples_of(nlp: Language, file: Path, gold_mentions: bool = True) -> Iterator[Example]:
     """Gold documents, with the same words and speakers on the predicted Doc, the same mentions or none, and nothing else."""
     for gold in docs_in(file, nlp.vocab):
-        predicted = bare(gold)
+        doc = bare(gold)
         for key in [SPEAKERS, *([MENTIONS] if gold_mentions else [])]:
-            predicted.spans[key] = [Span(predicted, span.start, span.end, span.label) for span in gold.spans.get(key, ())]
-        yield Example(predicted, gold)
+            doc.spans[key] = [Span(doc, span.start, span.end, span.label) for span in gold.spans.get(key, ())]
+        yield Example(doc, gold)
 
 
 def train(nlp: Language, file: Path, penalty: float | None) -> Resolver:
     """Annotate the documents, and learn."""
     docs, golds, began = [], [], time.process_time()
     for example in tqdm(examples_of(nlp, file), desc="Reading", disable=None):
-        docs.append(annotated(nlp, example.predicted))
+        docs.append(annotate(nlp, example.predicted))
         golds.append(aligned_gold(example, PREFIX, MENTIONS))
-    learned = Resolver(penalty).fit(docs, golds)
+    resolver = Resolver(penalty).fit(docs, golds)
     took = time.process_time() - began
-    size = f"{len(learned.weights):,} weights, penalty {learned.penalty:g}"
+    size = f"{len(resolver.weights):,} weights, penalty {resolver.penalty:g}"
     print(f"Trained on {len(docs)} documents in {took:.0f} s of CPU time: {size}.")
-    return learned
+    return resolver
 
 
-def annotated(nlp: Language, doc: Doc) -> Doc:
+def annotate(nlp: Language, doc: Doc) -> Doc:
     for _, pipe in nlp.pipeline:
         doc = pipe(doc)
     return doc
@@ -93,79 +93,82 @@ def evaluate_held_out(pipe: Resolver) -> None:
     """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
     documents = pipe.held_out
     folds = folds_of(np.arange(len(documents)), min(_FOLDS, len(documents)))
-    calibrated: list[Floats] = []
-    for one, fold in zip(documents, folds, strict=True):
-        others = [other for other, of in zip(documents, folds, strict=True) if of != fold]
-        maps = PairCalibration.fit(others, Beta(), "coreference", True)
-        calibrated.append(maps.predict(one.pairs, one.grouping))
-    scores = {"raw": np.concatenate([one.pairs.probabilities for one in documents]), "calibrated": np.concatenate(calibrated)}
-    hits = np.concatenate([one.hits(*one.ends) for one in documents])
-    numbers = np.repeat(np.arange(len(documents)), [len(one.pairs) for one in documents])
+    calibrated_scores: list[Floats] = []
+    for document, fold in zip(documents, folds, strict=True):
+        train_docs = [candidate for candidate, other_fold in zip(documents, folds, strict=True) if other_fold != fold]
+        maps = PairCalibration.fit(train_docs, Beta(), "coreference", True)
+        calibrated_scores.append(maps.predict(document.pairs, document.grouping))
+    scores = {
+        "raw": np.concatenate([document.pairs.probabilities for document in documents]),
+        "calibrated": np.concatenate(calibrated_scores),
+    }
+    hits = np.concatenate([document.hits(*document.ends) for document in documents])
+    numbers = np.repeat(np.arange(len(documents)), [len(document.pairs) for document in documents])
     name = f"Train documents, held out: pairs of .01 and more, {_BINS} adaptive bins"
     errors_of(name, scores, hits, numbers, n_bins=_BINS)
 
 
 def judge(nlp: Language, pipe: Resolver, file: Path, gold_mentions: bool = True) -> Judged:
-    found = Judged()
+    results = Judged()
     examples = examples_of(nlp, file, gold_mentions)
     for number, example in enumerate(tqdm(examples, desc="Judging", disable=None)):
-        doc = annotated(nlp, example.predicted)
+        doc = annotate(nlp, example.predicted)
         began = time.process_time()
         view = pipe.resolve(doc)
-        found.seconds += time.process_time() - began
-        found.words += len(doc)
-        found.names.append(str(example.reference.user_data.get("id", number)))
-        found.genres.append(str(example.reference.user_data.get("genre", "")))
+        results.seconds += time.process_time() - began
+        results.words += len(doc)
+        results.names.append(str(example.reference.user_data.get("id", number)))
+        results.genres.append(str(example.reference.user_data.get("genre", "")))
         gold = aligned_gold(example, PREFIX, MENTIONS)
         bounds = zip(view.mentions.starts.tolist(), view.mentions.ends.tolist(), strict=True)
-        known = np.array([bound in gold for bound in bounds], dtype=bool)
-        found.mentions += [len(known), known.sum(), len(gold)]
+        is_gold = np.array([bound in gold for bound in bounds], dtype=bool)
+        results.mentions += [len(is_gold), is_gold.sum(), len(gold)]
         clusters = clusters_in(view.mentions, gold)
         later, earlier = np.tril_indices(len(view.mentions), -1)
-        in_gold = known[later] & known[earlier]
+        in_gold = is_gold[later] & is_gold[earlier]
         later, earlier = later[in_gold], earlier[in_gold]
-        found.raw.append(pair_probabilities(view.antecedents).matrix()[later, earlier])
-        found.calibrated.append(view.matrix()[later, earlier])
-        found.hits.append(clusters[later] == clusters[earlier])
-        found.documents.append(np.full(len(later), number))
+        results.raw.append(pair_probabilities(view.antecedents).matrix()[later, earlier])
+        results.calibrated.append(view.matrix()[later, earlier])
+        results.hits.append(clusters[later] == clusters[earlier])
+        results.documents.append(np.full(len(later), number))
         for name, figure in FIGURES.items():
-            found.figures[name] += figure(view.clusters, clusters_of_several(gold))
-    return found
+            results.figures[name] += figure(view.clusters, clusters_of_several(gold))
+    return results
 
 
 def errors_of(name: str, scores: dict[str, Floats], hits: Any, documents: Ints, **bins: int) -> None:
     """Print the calibration error of raw and calibrated scores, each with interval and noise floor, and their difference."""
     print(f"\n**{name}**: {len(hits):,} pairs, {np.mean(hits):.2%} in one cluster\n")
     head("| pairs | error | 95 % interval of the true error | noise floor, 95 % quantile | log loss | Brier |")
-    drawn: dict[str, Any] = {kind: resample_error(own, hits, documents, **bins) for kind, own in scores.items()}
-    for kind, own in scores.items():
-        interval, floor = drawn[kind].interval(), noise_floor(own, **bins)
+    errors: dict[str, Any] = {kind: resample_error(values, hits, documents, **bins) for kind, values in scores.items()}
+    for kind, values in scores.items():
+        interval, floor = errors[kind].interval(), noise_floor(values, **bins)
         assert floor is not None
-        losses = log_loss(own, hits) or 0.0, brier(own, hits) or 0.0
-        shown = f"{drawn[kind].estimate:.4f}", between((interval.low, interval.high)), f"{floor.mean:.4f}, {floor.q95:.4f}"
-        row(kind, *shown, *(f"{one:.5f}" for one in losses))
-    print(f"\ncalibrated less raw: {estimated(drawn['calibrated'].difference(drawn['raw']), '.4f')}")
+        losses = log_loss(values, hits) or 0.0, brier(values, hits) or 0.0
+        cells = f"{errors[kind].estimate:.4f}", between((interval.low, interval.high)), f"{floor.mean:.4f}, {floor.q95:.4f}"
+        row(kind, *cells, *(f"{document:.5f}" for document in losses))
+    print(f"\ncalibrated less raw: {estimated(errors['calibrated'].difference(errors['raw']), '.4f')}")
 
 
-def show(found: Judged) -> None:
+def show(results: Judged) -> None:
     """Print everything."""
     print()
     head("| clusters of two or more | precision | recall | F |")
-    for name, shares in found.figures.items():
-        row(name.upper(), *(f"{one:.3f}" for one in (shares.p, shares.r, shares.f)))
-    ours, both, gold = found.mentions.tolist()
-    print(f"\n{ours:,} mentions, {both:,} of them among the {gold:,} of the gold.")
-    columns = (found.raw, found.calibrated, found.hits, found.documents)
-    raw, calibrated, hits, documents = (np.concatenate(own) for own in columns)
-    scores = {"raw": raw, "calibrated": calibrated}
+    for name, shares in results.figures.items():
+        row(name.upper(), *(f"{document:.3f}" for document in (shares.p, shares.r, shares.f)))
+    ours, counts, gold = results.mentions.tolist()
+    print(f"\n{ours:,} mentions, {counts:,} of them among the {gold:,} of the gold.")
+    columns = (results.raw, results.calibrated, results.hits, results.documents)
+    raw, calibrated_scores, hits, documents = (np.concatenate(values) for values in columns)
+    scores = {"raw": raw, "calibrated": calibrated_scores}
     errors_of(f"All pairs, bins of {BIN_SIZE:,} (paper: {PAPER})", scores, hits, documents, bin_size=BIN_SIZE)
-    kept = np.flatnonzero(raw >= LEAST)
-    likely = {kind: own[kept] for kind, own in scores.items()}
+    rows = np.flatnonzero(raw >= LEAST)
+    likely = {kind: values[rows] for kind, values in scores.items()}
     name = f"Pairs of .01 and more before calibration, {_BINS} adaptive bins"
-    errors_of(name, likely, hits[kept], documents[kept], n_bins=_BINS)
-    by_genre(np.array(found.genres)[documents[kept]], likely, hits[kept])
-    by_document(found)
-    seconds = 1000 * found.seconds / found.words
+    errors_of(name, likely, hits[rows], documents[rows], n_bins=_BINS)
+    by_genre(np.array(results.genres)[documents[rows]], likely, hits[rows])
+    by_document(results)
+    seconds = 1000 * results.seconds / results.words
     print(f"\n{seconds:.3f} s of CPU time for 1,000 words, from the parse to the clusters.")
 
 
@@ -174,33 +177,33 @@ def by_genre(of_pair: Any, scores: dict[str, Floats], hits: Any) -> None:
     print()
     head("| genre | pairs of .01 and more | in one cluster | raw | calibrated |")
     for name in np.unique(of_pair).tolist():
-        own = np.flatnonzero(of_pair == name)
-        errors = (calibration_error(one[own], hits[own], n_bins=_BINS) for one in scores.values())
-        row(name, f"{len(own):,}", *(f"{one:.3f}" for one in (np.mean(hits[own]), *errors)))
+        values = np.flatnonzero(of_pair == name)
+        errors = (calibration_error(document[values], hits[values], n_bins=_BINS) for document in scores.values())
+        row(name, f"{len(values):,}", *(f"{document:.3f}" for document in (np.mean(hits[values]), *errors)))
 
 
-def by_document(found: Judged) -> None:
+def by_document(results: Judged) -> None:
     """Print what was expected of each document, and how far documents spread: log(gold pairs / expected pairs)."""
     print()
     head("| document | pairs | in one cluster | expected, raw | expected, calibrated |")
     ratios: dict[str, list[float]] = {"raw": [], "calibrated": []}
-    for name, expected, better, gold in zip(found.names, found.raw, found.calibrated, found.hits, strict=True):
-        row(name, f"{len(gold):,}", f"{gold.sum():,}", f"{expected.sum():,.0f}", f"{better.sum():,.0f}")
-        for kind, own in (("raw", expected), ("calibrated", better)):
-            ratios[kind].append(float(np.log((gold.sum() + 1) / (own.sum() + 1))))
+    for name, raw_scores, better, gold in zip(results.names, results.raw, results.calibrated, results.hits, strict=True):
+        row(name, f"{len(gold):,}", f"{gold.sum():,}", f"{raw_scores.sum():,.0f}", f"{better.sum():,.0f}")
+        for kind, values in (("raw", raw_scores), ("calibrated", better)):
+            ratios[kind].append(float(np.log((gold.sum() + 1) / (values.sum() + 1))))
     for kind, off in ratios.items():
-        said = f"mean {np.mean(off):+.2f}, deviation {np.std(off, ddof=1) if len(off) > 1 else 0.0:.2f}"
-        print(f"\n{kind}: log(pairs in one cluster / expected) of a document: {said}")
+        text = f"mean {np.mean(off):+.2f}, deviation {np.std(off, ddof=1) if len(off) > 1 else 0.0:.2f}"
+        print(f"\n{kind}: log(pairs in one cluster / expected) of a document: {text}")
 
 
-def draw(found: Judged, file: Path) -> None:
+def draw(results: Judged, file: Path) -> None:
     """Reliability of the pairs that reach LEAST, before and after; the corner in which most bins lie once more, larger."""
     from spacy_calib.plugins.report.plot_data import reliability_panel
     from spacy_calib.plugins.report.plots import LOOKS, draw_curve, draw_panels
 
-    raw, calibrated, hits = (np.concatenate(own) for own in (found.raw, found.calibrated, found.hits))
-    kept = raw >= LEAST
-    panel = reliability_panel(raw[kept], calibrated[kept], hits[kept], "Do two mentions name the same?", n_bins=_BINS)
+    raw, calibrated_scores, hits = (np.concatenate(values) for values in (results.raw, results.calibrated, results.hits))
+    rows = raw >= LEAST
+    panel = reliability_panel(raw[rows], calibrated_scores[rows], hits[rows], "Do two mentions name the same?", n_bins=_BINS)
     figure = draw_panels([panel], measure="error (SMCE)", histograms=True)
     ax, below = figure.axes
     ax.set_ylabel("share of pairs in one cluster")
@@ -220,15 +223,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--penalty", type=float, help="of the squared weights; left out, cross-validation chooses it")
-    given = parser.parse_args(arguments)
-    nlp = spacy.load(given.model)
-    learned = train(nlp, given.train, given.penalty)
-    found = judge(nlp, learned, given.data)
-    show(found)
+    options = parser.parse_args(arguments)
+    nlp = spacy.load(options.model)
+    resolver = train(nlp, options.train, options.penalty)
+    results = judge(nlp, resolver, options.data)
+    show(results)
     print("\n## Mentions that the pipeline finds: entities, noun chunks, pronouns; pairs of those that are in the gold")
-    show(judge(nlp, learned, given.data, gold_mentions=False))
-    evaluate_held_out(learned)
-    save_tables(given.output)
-    if given.plot is not None:
-        draw(found, given.plot)
+    show(judge(nlp, resolver, options.data, gold_mentions=False))
+    evaluate_held_out(resolver)
+    save_tables(options.output)
+    if options.plot is not None:
+        draw(results, options.plot)
     return 0

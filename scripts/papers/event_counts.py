@@ -74,15 +74,15 @@ def _modifiers(token: Token) -> Iterator[Token]:
             yield from (noun for noun in child.children if noun.dep_ == "pobj")
 
 
-def has_both(clusters: Ints, agents: Any, named: Any) -> Any:
+def has_both(clusters: Ints, agents: Any, is_named: Any) -> Any:
     """Return whether a cluster has an agent and a name, in each of n clusterings, shape (n,).
 
-    clusters (Ints): First mention of each mention's cluster, shape (n, n_mentions). agents, named: Whether each mention is one, (n_mentions,).
+    clusters (Ints): First mention of each mention's cluster, shape (n, n_mentions). agents, is_named: Whether each mention is one, (n_mentions,).
     """
     has_agent, has_name = np.zeros(clusters.shape, dtype=bool), np.zeros(clusters.shape, dtype=bool)
     rows = np.arange(len(clusters))[:, None]
     has_agent[rows, clusters[:, agents]] = True
-    has_name[rows, clusters[:, named]] = True
+    has_name[rows, clusters[:, is_named]] = True
     return (has_agent & has_name).any(axis=1)
 
 
@@ -91,14 +91,14 @@ def read_speech(doc: Doc, year: int, resolver: Resolver, n_samples: int, seed: i
     mentions = mentions_of(doc, MENTIONS)
     heads = [doc[i] for i in mentions.heads.tolist()]
     agents = np.array([is_agent(token) for token in heads], dtype=bool)
-    named = {name: np.array([is_described(token, words) for token in heads], dtype=bool) for name, words in NAMES.items()}
+    by_name = {name: np.array([is_described(token, words) for token in heads], dtype=bool) for name, words in NAMES.items()}
     antecedents = resolver.antecedents(doc, mentions)
     sampled, best = antecedents.sample(n_samples, seed), first_mentions(antecedents.best())[None]
     return Speech(
         year,
-        {name: has_both(sampled, agents, own) for name, own in named.items()},
-        {name: bool(has_both(best, agents, own)[0]) for name, own in named.items()},
-        {name: bool((agents & own).any()) for name, own in named.items()},
+        {name: has_both(sampled, agents, is_named) for name, is_named in by_name.items()},
+        {name: bool(has_both(best, agents, is_named)[0]) for name, is_named in by_name.items()},
+        {name: bool((agents & is_named).any()) for name, is_named in by_name.items()},
     )
 
 
@@ -109,9 +109,9 @@ def show(titles: str, parts: Iterable[tuple[str, Sequence[Speech]]]) -> None:
         for name in NAMES:
             counts = np.sum([speech.sampled[name] for speech in part], axis=0)
             low, high = np.quantile(counts, [0.025, 0.975], method="inverted_cdf")
-            alone, best = (sum(getattr(speech, kind)[name] for speech in part) for kind in ("alone", "best"))
+            n_alone, best = (sum(getattr(speech, kind)[name] for speech in part) for kind in ("alone", "best"))
             if counts.any() or best:
-                row(title, name, alone, best, f"{counts.mean():.1f}", f"{low} to {high}")
+                row(title, name, n_alone, best, f"{counts.mean():.1f}", f"{low} to {high}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,18 +121,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--penalty", type=float, help="of the squared weights; left out, cross-validation chooses it")
     parser.add_argument("--samples", type=int, default=200, help="clusterings of each speech")
     parser.add_argument("--most", type=int, help="read no more speeches, at equal distances")
-    given = parser.parse_args(arguments)
-    nlp = spacy.load(given.model)
-    resolver = train(nlp, given.train, given.penalty)
+    options = parser.parse_args(arguments)
+    nlp = spacy.load(options.model)
+    resolver = train(nlp, options.train, options.penalty)
     records = [json.loads(line) for line in data_lines("state_union", "speeches.jsonl")]
-    records = records[:: -(-len(records) // given.most) if given.most else 1]
-    docs = nlp.pipe((one["text"] for one in records), batch_size=4)
+    records = records[:: -(-len(records) // options.most) if options.most else 1]
+    docs = nlp.pipe((record["text"] for record in records), batch_size=4)
     pairs = tqdm(zip(docs, records, strict=True), total=len(records), desc="Sampling", disable=None)
-    speeches = [read_speech(doc, int(one["year"]), resolver, given.samples, seed) for seed, (doc, one) in enumerate(pairs)]
+    speeches = [
+        read_speech(doc, int(record["year"]), resolver, options.samples, seed) for seed, (doc, record) in enumerate(pairs)
+    ]
     print(f"\n{len(speeches)} speeches in which a name attacks ({', '.join(sorted(VERBS))}).\n")
     show("years", [(f"{speeches[0].year} to {speeches[-1].year}", speeches)])
     print()
     decades = sorted({speech.year // 10 * 10 for speech in speeches})
-    show("decade", [(f"{one}s", [speech for speech in speeches if speech.year // 10 * 10 == one]) for one in decades])
-    save_tables(given.output)
+    show("decade", [(f"{record}s", [speech for speech in speeches if speech.year // 10 * 10 == record]) for record in decades])
+    save_tables(options.output)
     return 0

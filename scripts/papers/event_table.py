@@ -48,7 +48,7 @@ class Sentences:
 
     @classmethod
     def of(cls, tags: TagScores, golds: Sequence[Doc]) -> Sentences:
-        lengths = np.array([len(sent) for doc in golds for sent in doc.sents])
+        lengths = np.array([len(sentence) for doc in golds for sentence in doc.sents])
         starts = np.cumsum(lengths) - lengths
         return cls(starts, np.minimum.reduceat(tags.right, starts) == 1, tags.documents[starts])
 
@@ -68,11 +68,11 @@ class Sentences:
         return np.column_stack(columns)
 
 
-def tag_scores(fit: TagScores, rows: Any, asked: TagScores) -> Floats:
+def tag_scores(fit: TagScores, rows: Any, test_tags: TagScores) -> Floats:
     """Return the calibrated probability of the top tag of each token, by a calibration learned on some rows of another data set."""
-    made = TagCalibrator(classes=fit.labels)
-    made.fit(fit.chances[rows], [fit.gold[i] for i in rows.tolist()], groups=fit.documents[rows])
-    scores: Floats = made.transform(asked.chances)[np.arange(len(asked.gold)), asked.chances.argmax(axis=1)]
+    calibrator = TagCalibrator(classes=fit.labels)
+    calibrator.fit(fit.chances[rows], [fit.gold[i] for i in rows.tolist()], groups=fit.documents[rows])
+    scores: Floats = calibrator.transform(test_tags.chances)[np.arange(len(test_tags.gold)), test_tags.chances.argmax(axis=1)]
     return scores
 
 
@@ -81,10 +81,10 @@ def held_out_scores(fit: TagScores) -> Floats:
     folds = folds_of(fit.documents, _FOLDS)
 
     def part(train: Ints, test: Ints) -> Floats:
-        asked = TagScores(
+        test_tags = TagScores(
             fit.labels, fit.chances[test], [fit.gold[i] for i in test.tolist()], fit.documents[test], fit.right[test]
         )
-        return tag_scores(fit, train, asked)
+        return tag_scores(fit, train, test_tags)
 
     return cross_fit(folds, part)
 
@@ -95,33 +95,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("fit", type=Path)
     parser.add_argument("test", type=Path)
     parser.add_argument("--component", default="tagger")
-    given = parser.parse_args(arguments)
-    nlp = spacy.load(given.model)
-    golds = [docs_in(file, nlp.vocab) for file in (given.fit, given.test)]
-    fit, test = (read_tags(nlp, given.component, docs) for docs in golds)
-    known, asked = (Sentences.of(tags, docs) for tags, docs in zip((fit, test), golds, strict=True))
+    options = parser.parse_args(arguments)
+    nlp = spacy.load(options.model)
+    golds = [docs_in(file, nlp.vocab) for file in (options.fit, options.test)]
+    fit, test = (read_tags(nlp, options.component, docs) for docs in golds)
+    fit_sentences, test_tags = (Sentences.of(tags, docs) for tags, docs in zip((fit, test), golds, strict=True))
     say("calibrating ...")
     scores = tag_scores(fit, np.arange(len(fit.gold)), test)
-    learned, features = known.features(held_out_scores(fit)), asked.features(scores)
+    fit_features, features = fit_sentences.features(held_out_scores(fit)), test_tags.features(scores)
     trials = [
-        tune(prototype, learned, known.hits, known.documents, sizes, _FOLDS)
+        tune(prototype, fit_features, fit_sentences.hits, fit_sentences.documents, sizes, _FOLDS)
         for prototype, sizes in ((NearestNeighbours(), SIZES), (DecisionTree(), SIZES), (Logistic(), (1.0, 0.1, 0.01)))
     ]
     best = choose_best(trials)
     forecasts = {
-        f"{one.forecaster.short} ({one.forecaster.size_name} {one.forecaster.size:g})": one.forecaster.predict(features)
-        for one in trials
+        f"{trial.forecaster.short} ({trial.forecaster.size_name} {trial.forecaster.size:g})": trial.forecaster.predict(features)
+        for trial in trials
     }
-    chosen = list(forecasts)[trials.index(best)]
-    print(f"All tags right: {len(asked.hits):,} sentences, {asked.hits.mean():.1%} yes; chosen on FIT: {chosen}\n")
+    best_name = list(forecasts)[trials.index(best)]
+    print(f"All tags right: {len(test_tags.hits):,} sentences, {test_tags.hits.mean():.1%} yes; chosen on FIT: {best_name}\n")
     head("| P(all tags right) | squared loss | calibration | sharpness | the chosen forecast less it | |")
-    baselines = {"product, raw": asked.products(test.chances.max(axis=1)), "product, calibrated": asked.products(scores)}
-    losses = squared_losses(forecasts[chosen], asked.hits)
+    baselines = {
+        "product, raw": test_tags.products(test.chances.max(axis=1)),
+        "product, calibrated": test_tags.products(scores),
+    }
+    losses = squared_losses(forecasts[best_name], test_tags.hits)
     for name, values in (baselines | forecasts).items():
-        parts = split_loss(np.clip(values, 0.0, 1.0), asked.hits)
-        figures = (f"{one:.4f}" for one in (parts.loss, parts.calibration, parts.sharpness))
-        difference = mean_interval(losses - squared_losses(np.clip(values, 0.0, 1.0), asked.hits), asked.documents)
-        said = ("", "") if name == chosen else (estimated(difference), verdict(difference))
+        parts = split_loss(np.clip(values, 0.0, 1.0), test_tags.hits)
+        figures = (f"{trial:.4f}" for trial in (parts.loss, parts.calibration, parts.sharpness))
+        difference = mean_interval(losses - squared_losses(np.clip(values, 0.0, 1.0), test_tags.hits), test_tags.documents)
+        said = ("", "") if name == best_name else (estimated(difference), verdict(difference))
         row(name, *figures, *said)
-    save_tables(given.output)
+    save_tables(options.output)
     return 0

@@ -97,10 +97,10 @@ class Model:
 
     def marginals(self, split: Split) -> np.ndarray:
         """P(tag | sentence), shape (n_tokens, n_tags); 0 for a tag that the model never met."""
-        found = np.zeros((len(split.gold), len(split.columns)))
-        own = np.concatenate([part for sums in self.sums(split) for part in sums.by_sequence()])
-        found[:, [split.columns[label] for label in self.pipe.labels]] = np.clip(own, 0.0, 1.0)
-        return found
+        marginals = np.zeros((len(split.gold), len(split.columns)))
+        parts = np.concatenate([part for sums in self.sums(split) for part in sums.by_sequence()])
+        marginals[:, [split.columns[label] for label in self.pipe.labels]] = np.clip(parts, 0.0, 1.0)
+        return marginals
 
     def accuracy(self, split: Split) -> float:
         """Of the best sequence of tags."""
@@ -117,7 +117,7 @@ class Workshop:
         train = list(readers.make_docs(self.corpus.read("train")[:most], self.nlp.vocab))
         names = sorted({token.tag_ for _, doc in train for token in doc})
         self.columns = {tag: column for column, tag in enumerate(names)}
-        self.train = [sent.as_doc() for _, doc in train for sent in doc.sents]
+        self.train = [sentence.as_doc() for _, doc in train for sentence in doc.sents]
         self.dev = self.split("dev")
 
     def split(self, name: str) -> Split:
@@ -129,7 +129,9 @@ class Workshop:
         hmm = self.hmm(rare=0)
         penalty, spelling = (self.penalty(kind, features) for kind, features in (("words", WORDS), ("spelling", "spelling")))
         shares = (*self.corpus.shares, 1.0)
-        enough = (one for one in shares if self.on_dev(*self.crf_settings(WORDS, penalty, one)) >= hmm[1] - NEAR)
+        enough = (
+            arguments for arguments in shares if self.on_dev(*self.crf_settings(WORDS, penalty, arguments)) >= hmm[1] - NEAR
+        )
         share = next(enough, shares[-1])
         return {
             HMM: self.model(*hmm[0]),
@@ -141,10 +143,10 @@ class Workshop:
 
     def hmm(self, rare: int) -> tuple[tuple[str, dict[str, Any], float], float]:
         """(settings of the most accurate HMM, its accuracy on dev). rare (int): See HiddenMarkovModel."""
-        tried = [("hmm", {"pseudocount": value, "rare": rare}, 1.0) for value in PSEUDOCOUNTS]
-        reached = [self.on_dev(*one) for one in tried]
-        best = int(np.argmax(reached))
-        return tried[best], reached[best]
+        candidates = [("hmm", {"pseudocount": value, "rare": rare}, 1.0) for value in PSEUDOCOUNTS]
+        accuracies = [self.on_dev(*arguments) for arguments in candidates]
+        best = int(np.argmax(accuracies))
+        return candidates[best], accuracies[best]
 
     def penalty(self, kind: str, features: str | list[str]) -> float:
         """The one that is best on dev, of the smallest share of train."""
@@ -158,10 +160,10 @@ class Workshop:
         return self.trained(factory, settings, share)[1]
 
     def model(self, factory: str, settings: dict[str, Any], share: float) -> Model:
-        shown = {key: value for key, value in settings.items() if key in ("pseudocount", "c2")}
-        said = ", ".join(f"{key} {value:g}" for key, value in shown.items())
+        shown_values = {key: value for key, value in settings.items() if key in ("pseudocount", "c2")}
+        text = ", ".join(f"{key} {value:g}" for key, value in shown_values.items())
         n = len(self.part(share))
-        return Model(self.trained(factory, settings, share)[0], f"{said}, {n:,} sentences")
+        return Model(self.trained(factory, settings, share)[0], f"{text}, {n:,} sentences")
 
     def part(self, share: float) -> list[Doc]:
         """A share of the sentences of train, at equal distances."""

@@ -73,14 +73,14 @@ class Events:
 
     def sampled(self) -> tuple[float, float]:
         """The paper's interval."""
-        found = calibration_error_interval(self.scores.ravel(), self.hits.ravel(), bin_size=self.size, n_samples=10_000)
-        return found or (0.0, 0.0)
+        result = calibration_error_interval(self.scores.ravel(), self.hits.ravel(), bin_size=self.size, n_samples=10_000)
+        return result or (0.0, 0.0)
 
 
 def _resampled(scores: Floats, hits: Any, documents: Any, size: int) -> ResampledError:
-    found = resample_error(scores, hits, documents, bin_size=size)
-    assert found is not None
-    return found
+    result = resample_error(scores, hits, documents, bin_size=size)
+    assert result is not None
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,50 +94,50 @@ class Judged:
 
     def sureness(self, kind: str) -> Interval:
         """Mean probability of each token's likeliest tag less the share that is right, by document."""
-        own, best = self.tags[kind], self.tags[RAW].scores.argmax(axis=1)
-        at = np.arange(len(best))
-        found = mean_interval(own.scores[at, best] - own.hits[at, best], own.documents)
-        assert found is not None
-        return found
+        events, best = self.tags[kind], self.tags[RAW].scores.argmax(axis=1)
+        rows = np.arange(len(best))
+        result = mean_interval(events.scores[rows, best] - events.hits[rows, best], events.documents)
+        assert result is not None
+        return result
 
 
-def calibrated(model: Model, dev: Split, test: Split) -> Floats:
+def calibrated_scores(model: Model, dev: Split, test: Split) -> Floats:
     """The probabilities of test by maps learned on dev."""
     names = list(dev.columns)
-    made = TagCalibrator(method="isotonic", threshold=0.0, classes=names)
-    made.fit(model.marginals(dev), [names[column] if column >= 0 else "?" for column in dev.gold], groups=dev.documents)
-    return np.asarray(made.predict_proba(model.marginals(test)))
+    calibrator = TagCalibrator(method="isotonic", threshold=0.0, classes=names)
+    calibrator.fit(model.marginals(dev), [names[column] if column >= 0 else "?" for column in dev.gold], groups=dev.documents)
+    return np.asarray(calibrator.predict_proba(model.marginals(test)))
 
 
-def frequent_pairs(split: Split, most: int = N_PAIRS) -> np.ndarray:
+def frequent_pairs(split: Split, n: int = N_PAIRS) -> np.ndarray:
     """Columns of the pairs of tags that stand most often on consecutive tokens, shape (most, 2)."""
     first, second = split.gold[:-1][split.joined], split.gold[1:][split.joined]
-    known = (first >= 0) & (second >= 0)
-    found, counts = np.unique(np.stack([first, second], axis=1)[known], axis=0, return_counts=True)
-    return found[np.argsort(-counts, kind="stable")[:most]]
+    is_known = (first >= 0) & (second >= 0)
+    result, counts = np.unique(np.stack([first, second], axis=1)[is_known], axis=0, return_counts=True)
+    return result[np.argsort(-counts, kind="stable")[:n]]
 
 
-def joint_scores(model: Model, split: Split, wanted: np.ndarray) -> Floats:
+def joint_scores(model: Model, split: Split, label_pairs: np.ndarray) -> Floats:
     """P(both tags) of each place and each wanted pair, shape (places, len(wanted)); 0 for tags that the model never met."""
-    own = {split.columns[label]: i for i, label in enumerate(model.pipe.labels)}
+    events = {split.columns[label]: i for i, label in enumerate(model.pipe.labels)}
     n = len(model.pipe.labels)
-    codes = np.array([own[a] * n + own[b] if a in own and b in own else -1 for a, b in wanted.tolist()])
-    found, begin = np.zeros((len(split.gold), len(wanted))), 0
+    codes = np.array([events[a] * n + events[b] if a in events and b in events else -1 for a, b in label_pairs.tolist()])
+    result, begin = np.zeros((len(split.gold), len(label_pairs))), 0
     for sums in model.sums(split):
         for tokens, joint in each_joint(sums):
-            found[begin + tokens] = np.where(codes >= 0, joint.reshape(len(tokens), -1)[:, codes], 0.0)
+            result[begin + tokens] = np.where(codes >= 0, joint.reshape(len(tokens), -1)[:, codes], 0.0)
         begin += int(sums.chains.packing.lengths.sum())
-    return np.clip(found[:-1][split.joined], 0.0, 1.0)
+    return np.clip(result[:-1][split.joined], 0.0, 1.0)
 
 
-def judge(model: Model, dev: Split, test: Split, wanted: np.ndarray, size: int) -> Judged:
+def judge(model: Model, dev: Split, test: Split, label_pairs: np.ndarray, size: int) -> Judged:
     hits = test.gold[:, None] == np.arange(len(test.columns))
-    kinds = {RAW: model.marginals(test), CALIBRATED: calibrated(model, dev, test)}
-    both = np.stack([test.gold[:-1], test.gold[1:]], axis=1)[test.joined]
-    pair_hits = (both[:, None, :] == wanted[None]).all(axis=2)
-    pairs = Events(joint_scores(model, test, wanted), pair_hits, test.documents[:-1][test.joined], size)
+    kinds = {RAW: model.marginals(test), CALIBRATED: calibrated_scores(model, dev, test)}
+    pair_columns = np.stack([test.gold[:-1], test.gold[1:]], axis=1)[test.joined]
+    pair_hits = (pair_columns[:, None, :] == label_pairs[None]).all(axis=2)
+    pairs = Events(joint_scores(model, test, label_pairs), pair_hits, test.documents[:-1][test.joined], size)
     return Judged(
-        model, model.accuracy(test), {kind: Events(own, hits, test.documents, size) for kind, own in kinds.items()}, pairs
+        model, model.accuracy(test), {kind: Events(events, hits, test.documents, size) for kind, events in kinds.items()}, pairs
     )
 
 
@@ -149,13 +149,13 @@ TITLES = (
 )
 
 
-def show_models(judged: Mapping[str, Judged], query: int, tag: str, size: int) -> None:
+def show_models(models: Mapping[str, Judged], query: int, tag: str, size: int) -> None:
     """Print the table. query (int): The column of the tag that is asked for by itself."""
     head(f"| model | scores | accuracy | {TITLES.format(tag)}", 2)
-    for model, (error, accuracy) in PAPER.items() if CRF_ALL not in judged else ():
+    for model, (error, accuracy) in PAPER.items() if CRF_ALL not in models else ():
         row(model, "the paper, WSJ", f"{100 * accuracy:.1f}", f"{error:.4f}", *"-" * 7)
-    for name, one in judged.items():
-        for kind, events in one.tags.items():
+    for name, model_events in models.items():
+        for kind, events in model_events.tags.items():
             flat, hits, interval = events.scores.ravel(), events.hits.ravel(), events.together.interval()
             floor = noise_floor(flat, bin_size=size, n_samples=100)
             assert floor is not None
@@ -163,49 +163,61 @@ def show_models(judged: Mapping[str, Judged], query: int, tag: str, size: int) -
             errors = (f"{error:.4f}" for error in (floor.q95, np.mean(each), each[query]))
             intervals = f"{interval.estimate:.4f}", between(events.sampled()), between((interval.low, interval.high))
             loss = hits.size / len(events.hits) * (log_loss(flat, hits) or 0.0)
-            row(name, kind, f"{100 * one.accuracy:.1f}", *intervals, *errors, estimated(one.sureness(kind)), f"{loss:.4f}")
-    print("\nChosen on dev: " + "; ".join(f"{name}, {one.model.chosen}" for name, one in judged.items()) + ".\n")
-
-
-def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) -> tuple[Interval, int, int]:
-    """(how many of one's errors are lower than the other's, with an interval; of how many the interval of the difference lies below 0; above)."""
-    lower = sum(a.estimate < b.estimate for a, b in zip(one, other, strict=True))
-    counts = np.sum([a.values < b.values for a, b in zip(one, other, strict=True)], axis=0).astype(float)
-    apart = [a.difference(b) for a, b in zip(one, other, strict=True)]
-    return (
-        ResampledFigure(float(lower), counts, one[0].documents).interval(),
-        sum((d.high or 0) < 0 for d in apart),
-        sum((d.low or 0) > 0 for d in apart),
+            row(
+                name,
+                kind,
+                f"{100 * model_events.accuracy:.1f}",
+                *intervals,
+                *errors,
+                estimated(model_events.sureness(kind)),
+                f"{loss:.4f}",
+            )
+    print(
+        "\nChosen on dev: " + "; ".join(f"{name}, {model_events.model.chosen}" for name, model_events in models.items()) + ".\n"
     )
 
 
-def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, tag: str) -> None:
+def count_lower(model_events: Sequence[ResampledError], other_events: Sequence[ResampledError]) -> tuple[Interval, int, int]:
+    """(how many of one's errors are lower than the other's, with an interval; of how many the interval of the difference lies below 0; above)."""
+    lower = sum(a.estimate < b.estimate for a, b in zip(model_events, other_events, strict=True))
+    counts = np.sum([a.values < b.values for a, b in zip(model_events, other_events, strict=True)], axis=0).astype(float)
+    gaps = [a.difference(b) for a, b in zip(model_events, other_events, strict=True)]
+    return (
+        ResampledFigure(float(lower), counts, model_events[0].documents).interval(),
+        sum((d.high or 0) < 0 for d in gaps),
+        sum((d.low or 0) > 0 for d in gaps),
+    )
+
+
+def show_claims(models: Mapping[str, Judged], tags: Sequence[int], query: int, tag: str) -> None:
     """Print what the paper says beside what is found here. tags (Sequence[int]): The columns that test has."""
-    hmm, crf, full = judged[HMM], judged[CRF], judged[SPELLING]
+    hmm, crf, full = models[HMM], models[CRF], models[SPELLING]
     head("| claim | the paper | here | |", 4)
 
-    def difference(claim: str, paper: str, one: ResampledError, other: ResampledError, before: str = "") -> None:
-        found = one.difference(other)
-        row(claim, paper, before + estimated(found), verdict(found))
+    def difference(
+        claim: str, paper: str, model_events: ResampledError, other_events: ResampledError, prefix: str = ""
+    ) -> None:
+        result = model_events.difference(other_events)
+        row(claim, paper, prefix + estimated(result), verdict(result))
 
     difference("CRF less HMM, CalibErr over all tags", "-.0072", crf.tags[RAW].together, hmm.tags[RAW].together)
-    ours, theirs = ([one.tags[RAW].each[i] for i in tags] for one in (crf, hmm))
-    for title, paper, one, other in (
+    ours, theirs = ([model_events.tags[RAW].each[i] for i in tags] for model_events in (crf, hmm))
+    for title, paper, model_events, other_events in (
         ("tags", PAPER_TAGS, ours, theirs), ("frequent pairs of tags", PAPER_PAIRS, crf.pairs.each, hmm.pairs.each),
     ):  # fmt: skip
-        found, below, above = count_lower(one, other)
-        here = f"{found.estimate:.0f} of {len(one)} ({found.low:.0f} to {found.high:.0f}); intervals apart: {below} CRF, {above} HMM"
-        row(f"CRF better calibrated on most {title}", paper, here, verdict(found, "above", len(one) / 2))
-    for name, of, kind, side in ((HMM, hmm, "under", "below"), (CRF, crf, "over", "above")):
-        sure = of.sureness(RAW)
-        row(f"{name} is {kind}confident", "figure 3", f"too sure by {estimated(sure)}", verdict(sure, side))
+        result, n_below, n_above = count_lower(model_events, other_events)
+        text = f"{result.estimate:.0f} of {len(model_events)} ({result.low:.0f} to {result.high:.0f}); intervals apart: {n_below} CRF, {n_above} HMM"
+        row(f"CRF better calibrated on most {title}", paper, text, verdict(result, "above", len(model_events) / 2))
+    for name, side_model, kind, side in ((HMM, hmm, "under", "below"), (CRF, crf, "over", "above")):
+        score = side_model.sureness(RAW)
+        row(f"{name} is {kind}confident", "figure 3", f"too sure by {estimated(score)}", verdict(score, side))
     difference("CRF with full features less CRF, CalibErr", "thesis, 4.1.2", full.tags[RAW].together, crf.tags[RAW].together)
-    for name, less in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)) if CRF_ALL in judged else ():
-        a, b = (judged[which].tags[RAW].each[query] for which in (name, less))
+    for name, base in ((CRF_ALL, HMM), (SPELLING, CRF_ALL)) if CRF_ALL in models else ():
+        a, b = (models[key].tags[RAW].each[query] for key in (name, base))
         share = f"{a.estimate:.4f} is {a.estimate / b.estimate:.2f} of {b.estimate:.4f}; "
-        difference(f"{name} less {less}, CalibErr of {tag}", "thesis, 4.2.2: about half", a, b, share)
-    for name, own in judged.items():
-        difference(f"calibration lowers CalibErr of {name}", "-", own.tags[CALIBRATED].together, own.tags[RAW].together)
+        difference(f"{name} less {base}, CalibErr of {tag}", "thesis, 4.2.2: about half", a, b, share)
+    for name, events in models.items():
+        difference(f"calibration lowers CalibErr of {name}", "-", events.tags[CALIBRATED].together, events.tags[RAW].together)
     difference("calibrated, CRF less HMM", "-", crf.tags[CALIBRATED].together, hmm.tags[CALIBRATED].together)
     print()
 
@@ -213,23 +225,23 @@ def show_claims(judged: Mapping[str, Judged], tags: Sequence[int], query: int, t
 # Pictures
 
 
-def draw_curves(path: Path, judged: dict[str, Judged], size: int) -> None:
+def draw_curves(path: Path, models: dict[str, Judged], size: int) -> None:
     """The paper's Figure 3: share of hits against probability in bins of equal size, with 95 % bands (section 3.3), raw and calibrated."""
     figure = new_figure(9.6, 3.7)
     names = (HMM, CRF, SPELLING)
     for ax, name in zip(figure.subplots(1, len(names), sharey=True), names, strict=True):
         ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
         for kind, color in ((RAW, RAW_COLOR), (CALIBRATED, CALIBRATED_COLOR)):
-            own = judged[name].tags[kind]
-            table = table_of(own.scores.ravel(), own.hits.ravel(), make_binner(bin_size=size))
-            table = without_remnants(table, max(1, own.hits.size // size))
+            events = models[name].tags[kind]
+            table = table_of(events.scores.ravel(), events.hits.ravel(), make_binner(bin_size=size))
+            table = without_remnants(table, max(1, events.hits.size // size))
             half = 1.96 * np.sqrt(table.mean_hit * (1 - table.mean_hit) / table.counts)
             low, high = np.clip(table.mean_hit - half, 0, 1), np.clip(table.mean_hit + half, 0, 1)
             ax.fill_between(table.mean_score, low, high, color=color, alpha=0.25, linewidth=0)
             look = {"marker": "o", "linestyle": "--"} if kind == RAW else {"marker": "s", "linestyle": "-"}
-            label = f"{kind} {own.together.estimate:.4f}"
+            label = f"{kind} {events.together.estimate:.4f}"
             ax.plot(table.mean_score, table.mean_hit, color=color, markersize=3, linewidth=1, label=label, **look)
-        title = f"{name}, {100 * judged[name].accuracy:.1f} % right"
+        title = f"{name}, {100 * models[name].accuracy:.1f} % right"
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="P(tag)", title=title)
         ax.set_box_aspect(1)
         ax.legend(frameon=False, fontsize="small", loc="upper left", title="CalibErr", title_fontsize="small")
@@ -239,21 +251,21 @@ def draw_curves(path: Path, judged: dict[str, Judged], size: int) -> None:
 
 
 def draw_differences(
-    path: Path, judged: dict[str, Judged], tags: Sequence[int], names: Sequence[str], pairs: Sequence[str]
+    path: Path, models: dict[str, Judged], tags: Sequence[int], names: Sequence[str], pairs: Sequence[str]
 ) -> None:
     """The paper's Figure 4 as differences: CalibErr of the CRF less that of the HMM, by tag and by pair of tags, the most frequent on top."""
     figure = new_figure(8.4, 8.2)
-    hmm, crf = judged[HMM], judged[CRF]
+    hmm, crf = models[HMM], models[CRF]
     of_pairs = [(pair, a.difference(b)) for pair, a, b in zip(pairs, crf.pairs.each, hmm.pairs.each, strict=True)]
     of_tags = [(names[i], crf.tags[RAW].each[i].difference(hmm.tags[RAW].each[i])) for i in tags]
     panels = {"tags": of_tags, "pairs of tags": of_pairs[: len(tags)]}
     for ax, (title, rows) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         ax.axvline(0, color="0.5", linewidth=0.8)
-        for place, (_, found) in enumerate(rows):
-            low, high = found.low or 0.0, found.high or 0.0
+        for place, (_, result) in enumerate(rows):
+            low, high = result.low or 0.0, result.high or 0.0
             color = CALIBRATED_COLOR if high < 0 else RAW_COLOR if low > 0 else "0.55"
             ax.plot([low, high], [place, place], color=color, linewidth=1.2)
-            ax.plot(found.corrected, place, color=color, marker="o", markersize=3.5)
+            ax.plot(result.corrected, place, color=color, marker="o", markersize=3.5)
         ax.set_yticks(range(len(rows)), [name.replace("$", r"\$") for name, _ in rows])
         ax.set(ylim=(len(rows) - 0.4, -1.8), xlabel="CalibErr, CRF less HMM", title=f"{title}, by frequency")
         quiet_frame(ax)
@@ -269,11 +281,11 @@ def study(options: argparse.Namespace) -> None:
     models, size, names = workshop.models(), options.bin_size or corpus.bin_size, list(workshop.columns)
     for name in corpus.tests:
         test = workshop.split(name)
-        wanted = frequent_pairs(test)
+        label_pairs = frequent_pairs(test)
         judged: dict[str, Judged] = {}
         for title, model in models.items():
             say(f"{name}: {title}")
-            judged[title] = judge(model, workshop.dev, test, wanted, size)
+            judged[title] = judge(model, workshop.dev, test, label_pairs, size)
         counts = np.bincount(test.gold[test.gold >= 0], minlength=len(names))
         tags = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
         query = workshop.columns[corpus.query]
@@ -287,7 +299,7 @@ def study(options: argparse.Namespace) -> None:
             if options.plot is not None:
                 draw_curves(options.plot, judged, size)
             if options.plot_tags is not None:
-                pairs = [f"{names[first]} {names[second]}" for first, second in wanted.tolist()]
+                pairs = [f"{names[first]} {names[second]}" for first, second in label_pairs.tolist()]
                 draw_differences(options.plot_tags, judged, tags, names, pairs)
 
 

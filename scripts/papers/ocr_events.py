@@ -87,37 +87,39 @@ def events_of(model: Model, svm: Any, script: Script, dictionary: set[tuple[int,
     assert answers.log_chances is not None
     words = np.array([part.all() for part in script.split(right)])
     numbers = np.arange(len(script.lengths))
-    own = answers.marginals[np.arange(len(right)), answers.labels]
+    fit_rows = answers.marginals[np.arange(len(right)), answers.labels]
     return {
         "words": Events(answer_features(answers, dictionary), words, np.exp(answers.log_chances), numbers),
-        "letters": Events(position_features(answers), right, own, answers.of_position),
+        "letters": Events(position_features(answers), right, fit_rows, answers.of_position),
     }
 
 
 # Figures 2, 3 and 4
 
 
-def judged_row(name: str, paper: float | None, said: Floats, test: Events, chosen: str = "") -> Judged:
-    clipped = np.clip(said, 0.0, 1.0)
-    return Judged(name, paper, clipped, split_loss(clipped, test.hits), chosen)
+def judged_row(name: str, paper: float | None, scores: Floats, test: Events, settings: str = "") -> Judged:
+    scores = np.clip(scores, 0.0, 1.0)
+    return Judged(name, paper, scores, split_loss(scores, test.hits), settings)
 
 
 def feature_rows(kind: str, fit: Events, test: Events) -> list[Judged]:
     """Figure 3: each set of features by the forecaster that the calibration words choose."""
     rows = [judged_row(RAW, PAPER_RAW[kind], test.raw, test)]
     for name, (names, paper) in {"words": WORDS, "letters": SINGLE}[kind].items():
-        own, asked = fit.rows(names), test.rows(names)
-        tried: list[TunedForecaster] = [tune(one, own.features, own.hits, own.units) for one in FORECASTERS]
-        best = choose_best(tried).forecaster
-        chosen = f"{best.short}, {best.size}"
-        rows.append(judged_row(name, paper, best.predict(asked.features), test, chosen))
-        say(f"{kind}, {name}: {chosen}, loss {100 * rows[-1].parts.loss:.1f}")
+        fit_rows, test_rows = fit.rows(names), test.rows(names)
+        forecasters: list[TunedForecaster] = [
+            tune(item, fit_rows.features, fit_rows.hits, fit_rows.units) for item in FORECASTERS
+        ]
+        best = choose_best(forecasters).forecaster
+        settings = f"{best.short}, {best.size}"
+        rows.append(judged_row(name, paper, best.predict(test_rows.features), test, settings))
+        say(f"{kind}, {name}: {settings}, loss {100 * rows[-1].parts.loss:.1f}")
     return rows
 
 
 def compare(name: str, better: Judged, worse: Judged, test: Events) -> tuple[str, Interval]:
     """The claim that one row's squared loss is below another's, with the interval of the difference by word."""
-    losses = [(one.said - test.hits) ** 2 for one in (better, worse)]
+    losses = [(item.said - test.hits) ** 2 for item in (better, worse)]
     interval = mean_interval(losses[0] - losses[1], test.words, n_samples=2000)
     assert interval is not None
     return name, interval
@@ -126,62 +128,64 @@ def compare(name: str, better: Judged, worse: Judged, test: Events) -> tuple[str
 def claims(box: Judged, rows: dict[str, list[Judged]], test: dict[str, Events]) -> list[tuple[str, Interval]]:
     words, letters = ({row.name: row for row in rows[kind]} for kind in ("words", "letters"))
 
-    def of(kind: str, better: str, worse: str, says: str) -> tuple[str, Interval]:
-        held = words if kind == "words" else letters
-        return compare(f"{kind}: {says}", held[better], held[worse], test[kind])
+    def claim(kind: str, better: str, worse: str, says: str) -> tuple[str, Interval]:
+        units = words if kind == "words" else letters
+        return compare(f"{kind}: {says}", units[better], units[worse], test[kind])
 
     return [
         compare("words: k-NN (k = 100) on the gap is better than raw", box, words[RAW], test["words"]),
-        of("words", "length and dictionary", "gap to the second best", "length and dictionary are better than the gap"),
-        of("words", "gap to the second best", "least marginal", "the gap is better than the least marginal"),
-        of("words", "all features", "length and dictionary", "all features are better than length and dictionary"),
-        of("letters", "marginals", RAW, "marginals, calibrated, are better than raw"),
-        of("letters", "marginals", "SVM scores", "marginals are better than SVM scores"),
-        of("letters", "marginals, agreement", "marginals", "agreement adds to marginals"),
-        of("letters", "all features", "marginals, agreement", "all features are better still"),
+        claim("words", "length and dictionary", "gap to the second best", "length and dictionary are better than the gap"),
+        claim("words", "gap to the second best", "least marginal", "the gap is better than the least marginal"),
+        claim("words", "all features", "length and dictionary", "all features are better than length and dictionary"),
+        claim("letters", "marginals", RAW, "marginals, calibrated, are better than raw"),
+        claim("letters", "marginals", "SVM scores", "marginals are better than SVM scores"),
+        claim("letters", "marginals, agreement", "marginals", "agreement adds to marginals"),
+        claim("letters", "all features", "marginals, agreement", "all features are better still"),
     ]
 
 
 def curves(fit: Events, test: Events, sizes: Sequence[int], draws: int, seed: int) -> dict[str, list[Point]]:
     """Figure 4: both forecasters on the margin of the marginals of letters."""
-    own, asked = fit.rows(("margin",)), test.rows(("margin",))
-    return {one.short: size_curve(one, own, asked, sizes, draws, np.random.default_rng(seed)) for one in FORECASTERS}
+    fit_rows, test_rows = fit.rows(("margin",)), test.rows(("margin",))
+    return {
+        item.short: size_curve(item, fit_rows, test_rows, sizes, draws, np.random.default_rng(seed)) for item in FORECASTERS
+    }
 
 
 def mean_points(points: Sequence[Point], part: str) -> dict[int, tuple[float, float, float]]:
     """Of each number of words (mean, least, greatest) of the draws. part (str): calibration, or sharpness."""
     return {
-        n: (float(np.mean(own)), min(own), max(own))
+        n: (float(np.mean(fit_rows)), min(fit_rows), max(fit_rows))
         for n in sorted({point.units for point in points})
-        if (own := [getattr(point.parts, part) for point in points if point.units == n])
+        if (fit_rows := [getattr(point.parts, part) for point in points if point.units == n])
     }
 
 
 # Output
 
 
-def show(rows: dict[str, list[Judged]], others: dict[str, dict[str, list[float]]]) -> None:
-    for kind, found in rows.items():
+def show(rows: dict[str, list[Judged]], size_losses: dict[str, dict[str, list[float]]]) -> None:
+    for kind, items in rows.items():
         print()
         head(f"| {kind}: features | paper | ours | range over the draws | calibration | sharpness | chosen |")
-        for one in found:
-            paper, own = "-" if one.paper is None else f"{one.paper:.1f}", others[kind][one.name]
-            spread = between((min(own), max(own)), ".1f", 100)
-            parts = f"{one.parts.calibration:.4f}", f"{one.parts.sharpness:.4f}"
-            row(one.name, paper, f"{100 * one.parts.loss:.1f}", spread, *parts, one.chosen or "-")
+        for item in items:
+            paper, fit_rows = "-" if item.paper is None else f"{item.paper:.1f}", size_losses[kind][item.name]
+            spread = between((min(fit_rows), max(fit_rows)), ".1f", 100)
+            parts = f"{item.parts.calibration:.4f}", f"{item.parts.sharpness:.4f}"
+            row(item.name, paper, f"{100 * item.parts.loss:.1f}", spread, *parts, item.chosen or "-")
 
 
-def show_claims(found: list[tuple[str, Interval]]) -> None:
+def show_claims(items: list[tuple[str, Interval]]) -> None:
     print()
     head("| claim | difference in squared loss x 100, 95 % interval | |")
-    for name, one in found:
-        row(name, estimated(one, "+.3f", 100), verdict(one))
+    for name, item in items:
+        row(name, estimated(item, "+.3f", 100), verdict(item))
 
 
-def show_curves(found: dict[str, list[Point]]) -> None:
+def show_curves(items: dict[str, list[Point]]) -> None:
     print()
     head("| forecaster | words | calibration | sharpness | sizes chosen |")
-    for name, points in found.items():
+    for name, points in items.items():
         error, sharp = (mean_points(points, part) for part in ("calibration", "sharpness"))
         for n in error:
             sizes = sorted(point.size for point in points if point.units == n)
@@ -193,17 +197,17 @@ def draw_rows(path: Path, rows: dict[str, list[Judged]], test: dict[str, Events]
     wide = max(map(len, rows.values()))
     figure = new_figure(1.75 * wide, 4.4)
     axes = figure.subplots(len(rows), wide, sharex=True, sharey=True)
-    for line, (kind, found) in zip(axes, rows.items(), strict=True):
-        for ax, one in zip(line, found, strict=True):
-            table = bin_table(one.said, test[kind].hits.astype(np.float64), fixed_edges(10))
-            colour = RAW_COLOR if one.name == RAW else CALIBRATED_COLOR
+    for line, (kind, items) in zip(axes, rows.items(), strict=True):
+        for ax, item in zip(line, items, strict=True):
+            table = bin_table(item.said, test[kind].hits.astype(np.float64), fixed_edges(10))
+            colour = RAW_COLOR if item.name == RAW else CALIBRATED_COLOR
             ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
             ax.plot(table.mean_score, table.mean_hit, color=colour, linewidth=1)
             ax.scatter(table.mean_score, table.mean_hit, s=6 + 140 * table.counts / table.counts.sum(), color=colour, zorder=3)
-            ax.set_title(f"{one.name}\n", fontsize="small")
-            said = "" if one.paper is None else f" (paper {one.paper:.1f})"
-            loss, at = f"{100 * one.parts.loss:.1f}{said}", {"transform": ax.transAxes, "ha": "center"}
-            ax.text(0.5, 1.03, loss, **at, fontsize="small", color=QUIET)
+            ax.set_title(f"{item.name}\n", fontsize="small")
+            scores = "" if item.paper is None else f" (paper {item.paper:.1f})"
+            loss, place = f"{100 * item.parts.loss:.1f}{scores}", {"transform": ax.transAxes, "ha": "center"}
+            ax.text(0.5, 1.03, loss, **place, fontsize="small", color=QUIET)
             ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
             ax.set_box_aspect(1)
             quiet_frame(ax)
@@ -214,18 +218,18 @@ def draw_rows(path: Path, rows: dict[str, list[Judged]], test: dict[str, Events]
     save_figure(path, figure, 150)
 
 
-def draw_curves(path: Path, found: dict[str, list[Point]]) -> None:
+def draw_curves(path: Path, items: dict[str, list[Point]]) -> None:
     """Figure 4: the two parts over the number of words, mean and range of the draws."""
     figure = new_figure(7.2, 3.0)
-    for ax, (name, points) in zip(figure.subplots(1, len(found), sharey=True), found.items(), strict=True):
+    for ax, (name, points) in zip(figure.subplots(1, len(items), sharey=True), items.items(), strict=True):
         for part, colour, marker in (("sharpness", CALIBRATED_COLOR, "s"), ("calibration", RAW_COLOR, "o")):
             means = mean_points(points, part)
             n, values = list(means), np.array(list(means.values()))
             ax.fill_between(n, values[:, 1], values[:, 2], color=colour, alpha=0.2, linewidth=0)
             ax.plot(n, values[:, 0], color=colour, marker=marker, markersize=4)
-            shown = "calibration error" if part == "calibration" else part
+            title = "calibration error" if part == "calibration" else part
             look = {"xytext": (0, 7), "textcoords": "offset points", "ha": "right", "color": colour, "fontsize": "small"}
-            ax.annotate(shown, (n[-1], values[-1, 0]), **look)
+            ax.annotate(title, (n[-1], values[-1, 0]), **look)
         ax.set(yscale="log", title=name, xlabel="words in the recalibration set", ylim=(1e-4, 0.3))
         quiet_frame(ax)
     figure.axes[0].set_ylabel("part of the squared loss")
@@ -238,15 +242,15 @@ def draw_of(
     """(events of the calibration words, of the test words, of all words that are neither of those to train nor of those to test)."""
     n_train, n_test, n_fit = sizes
     order = np.random.default_rng(seed).permutation(len(script.lengths))
-    trained = script.take(order[:n_train])
-    model, svm, chosen = train_both(trained, loss, steps)
-    dictionary = set(trained.words())
+    train_script = script.take(order[:n_train])
+    model, svm, settings = train_both(train_script, loss, steps)
+    dictionary = set(train_script.words())
     parts = (order[n_train + n_test :][:n_fit], order[n_train : n_train + n_test], order[n_train + n_test :])
-    fit, test, rest = (events_of(model, svm, script.take(part), dictionary) for part in parts)
+    fit, test, rest_events = (events_of(model, svm, script.take(part), dictionary) for part in parts)
     right = {kind: 100 * events.hits.mean() for kind, events in test.items()}
     shares = f"{right['words']:.1f} % of words and {right['letters']:.1f} % of letters right"
-    say(f"draw {seed}: {chosen}, {len(dictionary)} words known, {shares}")
-    return fit, test, rest
+    say(f"draw {seed}: {settings}, {len(dictionary)} words known, {shares}")
+    return fit, test, rest_events
 
 
 def make_options() -> argparse.ArgumentParser:
@@ -265,32 +269,35 @@ def make_options() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = make_options().parse_args(arguments)
     script = read_script()
-    fit, test, rest = draw_of(script, 0, options.words, options.loss, options.steps)
+    fit, test, rest_events = draw_of(script, 0, options.words, options.loss, options.steps)
     rows = {kind: feature_rows(kind, fit[kind], test[kind]) for kind in test}
     gap = ("gap",)
-    own, asked = fit["words"].rows(gap), test["words"].rows(gap)
+    fit_rows, test_rows = fit["words"].rows(gap), test["words"].rows(gap)
     box = judged_row(
-        "k-NN, k = 100", BOX[1], NearestNeighbours().fit(own.features, own.hits).predict(asked.features), test["words"]
+        "k-NN, k = 100",
+        BOX[1],
+        NearestNeighbours().fit(fit_rows.features, fit_rows.hits).predict(test_rows.features),
+        test["words"],
     )
-    others = {kind: {one.name: [one.parts.loss] for one in found} for kind, found in rows.items()}
+    size_losses = {kind: {item.name: [item.parts.loss] for item in items} for kind, items in rows.items()}
     for seed in range(1, options.draws):
         fit_again, test_again, _ = draw_of(script, seed, options.words, options.loss, options.steps)
         for kind in test:
-            for one in feature_rows(kind, fit_again[kind], test_again[kind]):
-                others[kind][one.name].append(one.parts.loss)
+            for item in feature_rows(kind, fit_again[kind], test_again[kind]):
+                size_losses[kind][item.name].append(item.parts.loss)
     raw, right = rows["words"][0], {kind: float(events.hits.mean()) for kind, events in test.items()}
     words, letters = (f"{100 * right[kind]:.1f} % of the {kind}" for kind in ("words", "letters"))
     print(f"Right: {words} (paper 45), {letters} (paper 84)")
     losses = f"raw {100 * raw.parts.loss:.1f} (paper {BOX[0]}), k-NN (k = 100) on the gap {100 * box.parts.loss:.1f} (paper {BOX[1]})"
     print(f"\nOut of the box: {losses}")
-    show(rows, others)
-    claimed = claims(box, rows, test)
-    show_claims(claimed)
-    found = curves(rest["letters"], test["letters"], options.sizes, options.sets, 0)
-    show_curves(found)
+    show(rows, size_losses)
+    claim_rows = claims(box, rows, test)
+    show_claims(claim_rows)
+    items = curves(rest_events["letters"], test["letters"], options.sizes, options.sets, 0)
+    show_curves(items)
     save_tables(options.output)
     if options.plot is not None:
         draw_rows(options.plot, rows, test)
     if options.curve is not None:
-        draw_curves(options.curve, found)
+        draw_curves(options.curve, items)
     return 0

@@ -116,8 +116,8 @@ def classify(data: dict[str, Snippets], make: Callable[[float], Any], values: Se
     models = [make(value).fit(features["train"], data["train"].positive) for value in values]
     best = max(range(len(values)), key=lambda place: on_dev(models[place]))
     dev, test = (np.asarray(models[best].predict_proba(features[split])) for split in ("dev", "test"))
-    calibrated = TagCalibrator(threshold=0.0).fit(dev, data["dev"].positive).transform(test)
-    return Judged(f"{name} {values[best]:g}", test[:, 1], np.asarray(calibrated)[:, 1])
+    calibrated_scores = TagCalibrator(threshold=0.0).fit(dev, data["dev"].positive).transform(test)
+    return Judged(f"{name} {values[best]:g}", test[:, 1], np.asarray(calibrated_scores)[:, 1])
 
 
 def both_classifiers(data: dict[str, Snippets]) -> dict[str, Judged]:
@@ -151,20 +151,20 @@ def train_textcat(data: dict[str, Snippets], epochs: int, seed: int = 0) -> tupl
     fix_random_seed(seed)
     nlp = spacy.blank("en")
     nlp.add_pipe("textcat", config={"model": BAG_OF_WORDS})
-    both = (docs_of(nlp, data["train"], gold) for gold in (False, True))
-    examples = [Example(*pair) for pair in zip(*both, strict=True)]
+    docs_pair = (docs_of(nlp, data["train"], gold) for gold in (False, True))
+    examples = [Example(*pair) for pair in zip(*docs_pair, strict=True)]
     optimizer = nlp.initialize(lambda: examples[:200])
     rng = random.Random(seed)
-    best, weights, chosen = -1.0, b"", 0
+    best, weights, best_epoch = -1.0, b"", 0
     for epoch in range(1, epochs + 1):
         rng.shuffle(examples)
         for batch in minibatch(examples, 64):
             nlp.update(batch, sgd=optimizer, drop=0.2)
-        reached = f1(p_positive(list(nlp.pipe(docs_of(nlp, data["dev"], False)))) >= 0.5, data["dev"].positive)
-        say(f"textcat, epoch {epoch}: F1 on dev {100 * reached:.1f}")
-        if reached > best:
-            best, weights, chosen = reached, nlp.to_bytes(), epoch
-    return nlp.from_bytes(weights), chosen
+        score = f1(p_positive(list(nlp.pipe(docs_of(nlp, data["dev"], False)))) >= 0.5, data["dev"].positive)
+        say(f"textcat, epoch {epoch}: F1 on dev {100 * score:.1f}")
+        if score > best:
+            best, weights, best_epoch = score, nlp.to_bytes(), epoch
+    return nlp.from_bytes(weights), best_epoch
 
 
 def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
@@ -172,8 +172,8 @@ def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
     folder = cache / "polarity"
     model = folder / f"textcat-{epochs}"
     if not model.exists():
-        nlp, chosen = train_textcat(data, epochs)
-        nlp.meta["notes"] = f"epoch {chosen}"
+        nlp, best_epoch = train_textcat(data, epochs)
+        nlp.meta["notes"] = f"epoch {best_epoch}"
         write_folder(model, nlp.to_disk)
     nlp = spacy.load(model)
     DocBin(docs=docs_of(nlp, data["dev"], True)).to_disk(folder / "dev.spacy")
@@ -185,8 +185,8 @@ def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
         overrides={"components.calib.threshold": 0.0},
         force=True,
     )
-    calibrated = spacy.load(folder / "calibrated")
-    docs = list(calibrated.pipe(docs_of(calibrated, data["test"], False)))
+    calibrated_scores = spacy.load(folder / "calibrated")
+    docs = list(calibrated_scores.pipe(docs_of(calibrated_scores, data["test"], False)))
     return Judged(nlp.meta["notes"], p_positive(docs), np.array([doc._.calib_cats["pos"] for doc in docs]))
 
 
@@ -196,7 +196,7 @@ def textcat(data: dict[str, Snippets], cache: Path, epochs: int) -> Judged:
 def judge(model: str, kind: str, scores: Floats, positive: Hits, sizes: Sequence[int]) -> Row:
     """All figures of P(positive); each snippet is a document of its own."""
     size = sizes[0]
-    errors = {own: calibration_error(scores, positive, bin_size=own) or 0.0 for own in sizes}
+    errors = {bin_size: calibration_error(scores, positive, bin_size=bin_size) or 0.0 for bin_size in sizes}
     sampled = calibration_error_interval(scores, positive, bin_size=size, n_samples=10_000)
     interval = error_interval(scores, positive, np.arange(len(scores)), bin_size=size)
     floor = noise_floor(scores, bin_size=size)
@@ -205,46 +205,53 @@ def judge(model: str, kind: str, scores: Floats, positive: Hits, sizes: Sequence
     return Row(model, kind, f1(scores >= 0.5, positive), errors, sampled or (0.0, 0.0), *figures)
 
 
-def show(rows: Sequence[Row], judged: dict[str, Judged]) -> None:
+def show(rows: Sequence[Row], classifiers: dict[str, Judged]) -> None:
     """Print the Markdown table, and what dev chose."""
     sizes = list(rows[0].errors)
     errors = " | ".join(f"CalibErr, bins of {size}" for size in sizes)
     head(f"| model | scores | F | {errors} | by sampling | by bootstrap | floor 95 % | Brier | log loss |", 2)
     for model, (f, error) in PAPER.items():
         row(model, "the paper, tweets", f"{100 * f:.1f}", f"{error:.4f}", *"-" * (len(sizes) + 4))
-    for one in rows:
-        intervals = between(one.sampled), between((one.low, one.high))
-        figures = (f"{figure:.4f}" for figure in (one.floor, one.brier, one.log_loss))
-        row(one.model, one.scores, f"{100 * one.f:.1f}", *(f"{one.errors[size]:.4f}" for size in sizes), *intervals, *figures)
-    print("\nChosen by F1 on dev: " + "; ".join(f"{model}, {one.chosen}" for model, one in judged.items()) + ".")
+    for item in rows:
+        intervals = between(item.sampled), between((item.low, item.high))
+        figures = (f"{figure:.4f}" for figure in (item.floor, item.brier, item.log_loss))
+        row(
+            item.model,
+            item.scores,
+            f"{100 * item.f:.1f}",
+            *(f"{item.errors[size]:.4f}" for size in sizes),
+            *intervals,
+            *figures,
+        )
+    print("\nChosen by F1 on dev: " + "; ".join(f"{model}, {item.chosen}" for model, item in classifiers.items()) + ".")
 
 
 def verdict(rows: Sequence[Row]) -> bool:
     """Print whether the paper's claim holds: raw, Naive Bayes is less calibrated."""
     bayes, logistic = (next(row for row in rows if (row.model, row.scores) == (model, "raw")) for model in (NB, LR))
-    apart = bayes.low > logistic.high
+    is_apart = bayes.low > logistic.high
     print(
-        f"\nRaw, Naive Bayes is {'' if apart else 'NOT '}less calibrated than logistic regression: "
+        f"\nRaw, Naive Bayes is {'' if is_apart else 'NOT '}less calibrated than logistic regression: "
         f"{bayes.low:.4f} to {bayes.high:.4f} against {logistic.low:.4f} to {logistic.high:.4f}."
     )
-    return apart
+    return is_apart
 
 
 def curve(scores: Floats, positive: Hits, size: int) -> Curve:
     """The calibration curve over bins of this size, as in the paper (section 3.3)."""
     table = table_of(scores, positive, make_binner(bin_size=size))
     low, high = share_interval(table.mean_hit, table.counts)
-    mean_score, mean_hit, lows, highs = (one.tolist() for one in (table.mean_score, table.mean_hit, low, high))
+    mean_score, mean_hit, lows, highs = (item.tolist() for item in (table.mean_score, table.mean_hit, low, high))
     return Curve(error_of_table(table), table.counts.astype(int).tolist(), mean_score, mean_hit, lows, highs, histogram=[])
 
 
-def draw(path: Path, judged: dict[str, Judged], positive: Hits, size: int) -> None:
+def draw(path: Path, classifiers: dict[str, Judged], positive: Hits, size: int) -> None:
     """The paper's Figure 2, with the calibrated curve beside the raw one. RAISES CalibError: matplotlib is not installed."""
-    figure, title = new_figure(3.3 * len(judged) + 0.3, 3.9), f"CalibErr, bins of {size}"
-    for ax, (model, one) in zip(figure.subplots(1, len(judged), sharey=True), judged.items(), strict=True):
+    figure, title = new_figure(3.3 * len(classifiers) + 0.3, 3.9), f"CalibErr, bins of {size}"
+    for ax, (model, item) in zip(figure.subplots(1, len(classifiers), sharey=True), classifiers.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
         for kind, look in LOOKS.items():
-            draw_curve(ax, curve(getattr(one, kind), positive, size), kind, look)
+            draw_curve(ax, curve(getattr(item, kind), positive, size), kind, look)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="P(positive)", title=model)
         ax.set_box_aspect(1)
         ax.legend(edgecolor="none", fontsize="small", loc="upper left", title=title, title_fontsize="small")
@@ -262,12 +269,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = {split: read(split) for split in SPLITS}
     positive = data["test"].positive
     with one_sentence():
-        judged = both_classifiers(data) | {TEXTCAT: textcat(data, options.cache, options.epochs)}
+        classifiers = both_classifiers(data) | {TEXTCAT: textcat(data, options.cache, options.epochs)}
         rows = [
-            judge(model, kind, getattr(one, kind), positive, options.sizes) for model, one in judged.items() for kind in LOOKS
+            judge(model, kind, getattr(item, kind), positive, options.sizes)
+            for model, item in classifiers.items()
+            for kind in LOOKS
         ]
         if options.plot is not None:
-            draw(options.plot, judged, positive, options.sizes[0])
-    show(rows, judged)
+            draw(options.plot, classifiers, positive, options.sizes[0])
+    show(rows, classifiers)
     save_tables(options.output)
     return 0 if verdict(rows) else 1

@@ -36,23 +36,23 @@ def check(corpora: Sequence[str]) -> int:
     return min(1, wrong)
 
 
-def readings(corpora: Sequence[str], plan: Plan, most: int | None) -> int:
+def readings(corpora: Sequence[str], plan: Plan, n: int | None) -> int:
     """Print both readings of Delta, of each corpus and quarter."""
     head("| corpus | quarter | words | other gaps | average precision | within the labelling |")
     for name in corpora:
-        data = read_sentences(name, most)
+        data = read_sentences(name, n)
         for quarter in range(min(plan.quarters, plan.run or plan.quarters)):
-            found = compare_readings(data, plan, quarter)
-            precisions = f"{found.best:.3f}", f"{found.alone:.3f}"
-            row(name, quarter + 1, f"{found.words:,}", f"{100 * found.differ:.1f} %", *precisions)
+            results = compare_readings(data, plan, quarter)
+            precisions = f"{results.best:.3f}", f"{results.alone:.3f}"
+            row(name, quarter + 1, f"{results.words:,}", f"{100 * results.differ:.1f} %", *precisions)
     return 0
 
 
-def plan_of(given: argparse.Namespace) -> Plan:
+def plan_of(options: argparse.Namespace) -> Plan:
     """Small where few sentences are read."""
-    small = given.most is not None
+    small = options.most is not None
     tuning = Tuning(100, 30, 1, SCALES[::8], 8) if small else Tuning()
-    return Plan(given.folder, rounds=given.rounds, seed=given.seed, run=given.run, tuning=tuning)
+    return Plan(options.folder, rounds=options.rounds, seed=options.seed, run=options.run, tuning=tuning)
 
 
 def make_options() -> argparse.ArgumentParser:
@@ -71,23 +71,23 @@ def make_options() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = make_options().parse_args(arguments)
-    if given.command == "check":
-        return check(given.corpora)
-    plan = plan_of(given)
-    if given.command == "readings":
-        return readings(given.corpora, plan, given.most)
-    if given.command == "run":
-        given.folder.mkdir(parents=True, exist_ok=True)
-        data = {name: read_sentences(name, given.most) for name in given.corpora}
-        for job in jobs_of(plan, given.parts, given.corpora):
+    options = make_options().parse_args(arguments)
+    if options.command == "check":
+        return check(options.corpora)
+    plan = plan_of(options)
+    if options.command == "readings":
+        return readings(options.corpora, plan, options.most)
+    if options.command == "run":
+        options.folder.mkdir(parents=True, exist_ok=True)
+        data = {name: read_sentences(name, options.most) for name in options.corpora}
+        for job in jobs_of(plan, options.parts, options.corpora):
             say(f"{job.part} {job.corpus} {job.number}")
             run_job(job, data[job.corpus], plan)
-    found = [read_found(given.folder, corpus, given.samples) for corpus in given.corpora]
-    for one in found:
-        show(one)
+    results = [read_found(options.folder, corpus, options.samples) for corpus in options.corpora]
+    for result in results:
+        show(result)
     with one_sentence():
-        save_tables(given.output)
-        if given.pictures is not None:
-            draw_all(given.pictures, found)
+        save_tables(options.output)
+        if options.pictures is not None:
+            draw_all(options.pictures, results)
     return 0

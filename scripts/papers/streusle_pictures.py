@@ -21,22 +21,22 @@ def draw(path: Path, models: Sequence[Any], rows: Sequence[Any], by_group: bool)
 
     models, rows: Model and Row of streusle_table.py. RAISES CalibError: matplotlib is not installed.
     """
-    own = {(row.model, row.method): row for row in rows}
-    what = range(min(len(model.groups) for model in models)) if by_group else [None]
-    height = 1.6 + 0.24 * len(TECHNIQUES) * len(what)
+    by_method = {(row.model, row.method): row for row in rows}
+    groups = range(min(len(model.groups) for model in models)) if by_group else [None]
+    height = 1.6 + 0.24 * len(TECHNIQUES) * len(groups)
     figure = new_figure(3.1 * len(models) + 0.6, height)
     axes = np.atleast_1d(figure.subplots(1, len(models), sharex=True, sharey=True))
     for ax, model in zip(axes, models, strict=True):
         places = []
-        for block, group in enumerate(what):
+        for block, group in enumerate(groups):
             for line, technique in enumerate(TECHNIQUES):
                 place = block * (len(TECHNIQUES) + 1) + line
                 places.append((place, technique))
-                found = {
-                    kind: own[model.name, name].smce if group is None else own[model.name, name].groups[group]
+                errors = {
+                    kind: by_method[model.name, name].smce if group is None else by_method[model.name, name].groups[group]
                     for kind, name in (("raw", NONE), ("SCW", f"SCW {technique}"), ("TFG", f"TFG {technique}"))
                 }
-                draw_line(ax, place, found)
+                draw_line(ax, place, errors)
             if by_group:
                 ax.text(0.99, block * (len(TECHNIQUES) + 1) - 0.75, f"group {block + 1}", transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize="small", color=QUIET)  # fmt: skip
         ax.set_yticks([place for place, _ in places], [name for _, name in places])
@@ -49,14 +49,16 @@ def draw(path: Path, models: Sequence[Any], rows: Sequence[Any], by_group: bool)
     save_figure(path, figure, 150)
 
 
-def draw_line(ax: Any, place: float, found: Mapping[str, Any]) -> None:
+def draw_line(ax: Any, place: float, errors: Mapping[str, Any]) -> None:
     """found: "raw", "SCW" and "TFG"."""
-    raw, shared, own = (found[kind].error for kind in ("raw", "SCW", "TFG"))
-    ax.barh(place, found["TFG"].floor, height=0.8, color="0.9", zorder=0)
-    color = COLORS[2] if own <= raw else COLORS[1]
-    ax.annotate("", (own, place), (raw, place), arrowprops={"arrowstyle": "-|>", "color": color, "shrinkA": 3, "shrinkB": 0})
+    raw, scw_error, by_method = (errors[kind].error for kind in ("raw", "SCW", "TFG"))
+    ax.barh(place, errors["TFG"].floor, height=0.8, color="0.9", zorder=0)
+    color = COLORS[2] if by_method <= raw else COLORS[1]
+    ax.annotate(
+        "", (by_method, place), (raw, place), arrowprops={"arrowstyle": "-|>", "color": color, "shrinkA": 3, "shrinkB": 0}
+    )
     ax.plot(raw, place, "o", color="black", markerfacecolor="white", markersize=5, zorder=3)
-    ax.plot(shared, place, MARKERS[1], color=COLORS[0], markersize=4, zorder=3)
+    ax.plot(scw_error, place, MARKERS[1], color=COLORS[0], markersize=4, zorder=3)
 
 
 def add_legend(figure: Any) -> None:

@@ -90,9 +90,9 @@ def calibrate(
     """Each of FITS, learned on dev: (name, test judged)."""
     dev, test = parts["dev"], parts["test"]
     for name, parameters in FITS.items():
-        made = TagCalibrator(classes=labels, tag_counts=counts, threshold=THRESHOLD, **parameters)
-        made.fit(dev.chances, dev.gold, groups=dev.documents)
-        yield name, made.judge(test.chances, test.gold, groups=test.documents)
+        calibrator = TagCalibrator(classes=labels, tag_counts=counts, threshold=THRESHOLD, **parameters)
+        calibrator.fit(dev.chances, dev.gold, groups=dev.documents)
+        yield name, calibrator.judge(test.chances, test.gold, groups=test.documents)
 
 
 def automatic(folder: Path, component: str, corpus: Path) -> JudgedPairs:
@@ -100,9 +100,9 @@ def automatic(folder: Path, component: str, corpus: Path) -> JudgedPairs:
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "calibrated"
         spacy_calib.fit(folder, corpus / "dev.spacy", out, component=component, train_data=corpus / "train.spacy")
-        _, pipe, scored = open_scored(out, corpus / "test.spacy")
+        _, pipe, pairs_by_set = open_scored(out, corpus / "test.spacy")
     say(f"  auto: {pipe.fit_info.method}")
-    return scored.pairs()
+    return pairs_by_set.pairs()
 
 
 def load(name: str, training: Path, corpus: Path) -> Model:
@@ -112,23 +112,23 @@ def load(name: str, training: Path, corpus: Path) -> Model:
     nlp: Any = spacy.blank("en") if file.exists() else spacy.load(folder)
     golds = {split: docs_in(corpus / f"{split}.spacy", nlp.vocab) for split in SPLITS}
     counts = Counter(token.tag_ for doc in golds["train"] for token in doc)
-    judged = judged_docs(golds)
+    examples = judged_docs(golds)
     if file.exists():
-        parts = {split: read_arrays(file, split, docs) for split, docs in judged.items()}
+        parts = {split: read_arrays(file, split, docs) for split, docs in examples.items()}
     else:
-        parts = {split: read_tags(nlp, nlp.pipe_names[-1], docs) for split, docs in judged.items()}
+        parts = {split: read_tags(nlp, nlp.pipe_names[-1], docs) for split, docs in examples.items()}
     labels = parts["test"].labels
-    scored = dict(calibrate(parts, labels, counts))
+    pairs_by_set = dict(calibrate(parts, labels, counts))
     if not file.exists():
-        scored[AUTO] = automatic(folder, nlp.pipe_names[-1], corpus)
-    return Model(name, tag_frequency_groups(labels, counts, N_GROUPS), parts, scored)
+        pairs_by_set[AUTO] = automatic(folder, nlp.pipe_names[-1], corpus)
+    return Model(name, tag_frequency_groups(labels, counts, N_GROUPS), parts, pairs_by_set)
 
 
 def read_arrays(file: Path, split: str, docs: Sequence[Any]) -> TagScores:
-    with np.load(file) as held:
-        labels = held["labels"].tolist()
-        chances = held[f"chances_{split}"].astype(np.float64)
-        return TagScores.from_predictions(labels, chances, [labels[i] for i in held[f"best_{split}"].tolist()], docs)
+    with np.load(file) as arrays:
+        labels = arrays["labels"].tolist()
+        chances = arrays[f"chances_{split}"].astype(np.float64)
+        return TagScores.from_predictions(labels, chances, [labels[i] for i in arrays[f"best_{split}"].tolist()], docs)
 
 
 # Figures
@@ -167,7 +167,10 @@ def error_of(pairs: Pairs, scores: Floats, documents: Ints) -> Error:
 
 def row_of(model: Model, method: str) -> Row:
     pairs, documents, scores = model.raw.pairs, model.raw.documents, model.scores(method)
-    of_groups = [error_of(pairs.take(own), scores[own], documents[own]) for own in group_slices(pairs, model.groups)]
+    of_groups = [
+        error_of(pairs.take(method_rows), scores[method_rows], documents[method_rows])
+        for method_rows in group_slices(pairs, model.groups)
+    ]
     whole = error_of(pairs, scores, documents)
     return Row(model.name, method, whole, of_groups, brier(scores, pairs.hits) or 0.0, log_loss(scores, pairs.hits) or 0.0)
 
@@ -179,11 +182,11 @@ def last_group(model: Model) -> Ints:
 def against(model: Model, method: str, rival: str, share: float = 1.0) -> Interval | None:
     """GMCE of the last group under `method`, less `share` of that under `rival`, with its interval by review. Noise of the bins is in both, and
     more of it in resamples: that speaks against `method` where share is below 1."""
-    own = last_group(model)
-    pairs, documents = model.raw.pairs.take(own), model.raw.documents[own]
+    method_rows = last_group(model)
+    pairs, documents = model.raw.pairs.take(method_rows), model.raw.documents[method_rows]
     bins = {}
     for name in (method, rival):
-        scores = model.scores(name)[own]
+        scores = model.scores(name)[method_rows]
         bins[name] = scores - pairs.hits, assign(scores, make_binner(N_BINS)(scores))
 
     def error(name: str, weights: Floats) -> float:
@@ -211,31 +214,31 @@ def claims_of_accuracy(models: Sequence[Model]) -> Iterator[Claim]:
     for name, crf in by_name.items():
         encoder, _, kind = name.rpartition("-")
         if kind == "crf" and f"{encoder}-softmax" in by_name:
-            ours, other = crf.parts["test"], by_name[f"{encoder}-softmax"].parts["test"]
-            found = paired_difference(1 - ours.right, 1 - other.right, ours.documents)
-            why = f"errors of the CRF less those of softmax {estimated(found, '+.2f', 100)} points"
-            yield Claim(f"{encoder}: the CRF is at least as accurate as softmax", verdict(found), why)
+            ours, rival = crf.parts["test"], by_name[f"{encoder}-softmax"].parts["test"]
+            gain = paired_difference(1 - ours.right, 1 - rival.right, ours.documents)
+            why = f"errors of the CRF less those of softmax {estimated(gain, '+.2f', 100)} points"
+            yield Claim(f"{encoder}: the CRF is at least as accurate as softmax", verdict(gain), why)
 
 
 def claims_of_groups(models: Sequence[Model], rows: Sequence[Row]) -> Iterator[Claim]:
     """Of each model: the last group's error is more than halved, or within the floor; and TFG is better there than SCW."""
     for model in models:
-        own = {one.method: one for one in rows if one.model == model.name}
-        before = own[NONE].groups[-1].error
-        for method in ("TFG isotonic", "TFG histogram", "TFG scaling binning", *([AUTO] if AUTO in own else [])):
-            after = own[method].groups[-1]
-            halved, found = against(model, method, NONE, 0.5), against(model, method, NONE)
-            within = after.error <= after.floor
+        method_rows = {part.method: part for part in rows if part.model == model.name}
+        raw_error = method_rows[NONE].groups[-1].error
+        for method in ("TFG isotonic", "TFG histogram", "TFG scaling binning", *([AUTO] if AUTO in method_rows else [])):
+            last = method_rows[method].groups[-1]
+            is_halved, gain = against(model, method, NONE, 0.5), against(model, method, NONE)
+            at_floor = last.error <= last.floor
             why = (
-                f"{before:.4f} to {after.error:.4f}, floor {after.floor:.4f}{' (within)' if within else ''}; "
-                f"less half of raw {estimated(halved)}; less raw {estimated(found)}"
+                f"{raw_error:.4f} to {last.error:.4f}, floor {last.floor:.4f}{' (within)' if at_floor else ''}; "
+                f"less half of raw {estimated(is_halved)}; less raw {estimated(gain)}"
             )
-            said = f"{model.name}: {method} more than halves GMCE of group 5, or reaches the floor"
-            yield Claim(said, "held" if within else verdict(halved), why)
+            claim = f"{model.name}: {method} more than halves GMCE of group 5, or reaches the floor"
+            yield Claim(claim, "held" if at_floor else verdict(is_halved), why)
         for technique in TECHNIQUES:
-            found = against(model, f"TFG {technique}", f"SCW {technique}")
-            said = f"{model.name}: TFG {technique} has less GMCE in group 5 than SCW"
-            yield Claim(said, verdict(found), f"TFG less SCW {estimated(found)}")
+            gain = against(model, f"TFG {technique}", f"SCW {technique}")
+            claim = f"{model.name}: TFG {technique} has less GMCE in group 5 than SCW"
+            yield Claim(claim, verdict(gain), f"TFG less SCW {estimated(gain)}")
 
 
 # Showing
@@ -247,18 +250,25 @@ def show(models: Sequence[Model], rows: Sequence[Row], claims: Sequence[Claim]) 
     for model in models:
         parts = model.parts.values()
         pairs, slices = model.raw.pairs, group_slices(model.raw.pairs, model.groups)
-        right, sure = [part.right for part in parts], [part.sureness for part in parts]
-        shares = (" / ".join(f"{100 * np.mean(one):.1f}" for one in own) for own in (right, sure))
+        right, sureness = [part.right for part in parts], [part.sureness for part in parts]
+        shares = (" / ".join(f"{100 * np.mean(one):.1f}" for one in method_rows) for method_rows in (right, sureness))
         row(model.name, *shares, f"{len(pairs):,}", len(np.unique(pairs.tags)), f"{len(slices[0]):,} / {len(slices[-1]):,}")
     print()
     head("| scores | model | SMCE | GMCE 1 | GMCE 5 | interval of GMCE 5 | Brier | log loss |", 2)
     for method in (NONE, *FITS, AUTO):
         if method in PAPER:
             row(method, "the paper, BERT CRF", *(f"{one:.4f}" for one in PAPER[method]), "-", "-", "-")
-        for own in (one for one in rows if one.method == method):
-            last = own.groups[-1]
-            errors = (f"{one.error:.4f} ({one.floor:.4f})" for one in (own.smce, own.groups[0], last))
-            row(method, own.model, *errors, between((last.low, last.high)), f"{own.brier:.4f}", f"{own.log_loss:.4f}")
+        for method_rows in (one for one in rows if one.method == method):
+            last = method_rows.groups[-1]
+            errors = (f"{one.error:.4f} ({one.floor:.4f})" for one in (method_rows.smce, method_rows.groups[0], last))
+            row(
+                method,
+                method_rows.model,
+                *errors,
+                between((last.low, last.high)),
+                f"{method_rows.brier:.4f}",
+                f"{method_rows.log_loss:.4f}",
+            )
     print()
     head("| claim | verdict | figures |", 3)
     for claim in claims:
@@ -274,10 +284,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--plot-groups", type=Path, help="PNG or SVG file for the paper's Figure 3; --plot is its Figure 2")
     options = parser.parse_args(arguments)
-    found = [path.parent.name for path in options.training.glob("*/model-best")] + [
+    gain = [path.parent.name for path in options.training.glob("*/model-best")] + [
         path.stem for path in options.training.glob("*.npz")
     ]
-    names = options.models or sorted(found, reverse=True)
+    names = options.models or sorted(gain, reverse=True)
     if not names:
         raise SystemExit(f"There is no model in {options.training}; train some first (`python -m spacy project run train`).")
     with one_sentence():

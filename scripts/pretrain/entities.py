@@ -22,8 +22,8 @@ from spacy_calib.gold.example_reader import ExampleReader
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pipe.lookup import words_of
 from spacy_calib.pipe.pipeline import load_with_factories
-from spacy_calib.plugins.pretrained.evidence import COLUMNS, FORMS, LISTS, NEEDS, EntityEvidence, SpanEvidence
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists, current_lists, load_lists
+from spacy_calib.plugins.pretrained.evidence import COLUMNS, NEEDS, EntityEvidence, SpanEvidence
+from spacy_calib.plugins.pretrained.names import KINDS, NameLists, checksum, list_folder, load_lists, read_list
 from spacy_calib.sources.find import BoundSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.ner.source import NerSource
@@ -31,6 +31,20 @@ from spacy_calib.types import Floats, Ints, Spans
 
 TYPES = ("PERSON", "GPE", "ORG", "LOC", "FAC")
 EVENTS = ("exact", "article")
+# Forms of a text with coefficients of their own, "lower: type*PERSON": no capital letters, or nearly all words in capitals.
+FORMS = ("lower", "capitals")
+# How the names of maps with lists end.
+LISTS = ", lists"
+# Evidence that supports the type of an entity, and evidence that contradicts it.
+SUPPORTS = (
+    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone",
+    "organization", "organization word",
+)  # fmt: skip
+CONTRADICTIONS = (
+    "person, but a place", "organization, but a place", "person, but an organization", "place, but an organization",
+    "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words",
+    "place, but ordinary words",
+)  # fmt: skip
 # The form of the map that looks at all components.
 FULL = next(iter(NEEDS))
 # The fit: an L2 penalty, next to none on the constant and the raw score, and what all entities of a source weigh together.
@@ -45,6 +59,13 @@ PERSON_GAIN = {
 _UNSHRUNK = ("constant", "log-odds")
 # Evidence with a coefficient for each entity type: "proper*PERSON".
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
+
+
+def current_lists() -> dict[str, str]:
+    """Return name (such as "places.2") -> checksum of the newest list of each kind."""
+    files = sorted(list_folder().glob("*.txt.z"), key=lambda file: int(file.name.split(".")[1]))
+    newest = {file.name.split(".")[0]: file for file in files}
+    return {newest[kind].name.removesuffix(".txt.z"): checksum(read_list(newest[kind])) for kind in KINDS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,9 +226,9 @@ def add_lists(
 
 def _rows(names: Sequence[str], parts: Sequence[Judged], event: str, weight: float) -> tuple[Floats, Floats, Floats]:
     """(the evidence of all entities, whether they are right, their weights)."""
-    columns = np.concatenate([judged.columns(names) for judged in parts])
-    hits = np.concatenate([judged.right(event) for judged in parts]).astype(np.float64)
-    weights = [np.full(len(judged.chosen), judged.share * weight / len(judged.chosen)) for judged in parts]
+    columns = np.concatenate([source.columns(names) for source in parts])
+    hits = np.concatenate([source.right(event) for source in parts]).astype(np.float64)
+    weights = [np.full(len(source.chosen), source.share * weight / len(source.chosen)) for source in parts]
     return columns, hits, np.concatenate(weights)
 
 
@@ -244,7 +265,7 @@ def left_out_maps(judged_by_form: Mapping[str, Mapping[str, Judged]], event: str
 
 def parts_of(judged_by_form: Mapping[str, Mapping[str, Judged]], left_out: Collection[str] = ()) -> list[Judged]:
     """All forms of all sources but some."""
-    return [judged for by_source in judged_by_form.values() for name, judged in by_source.items() if name not in left_out]
+    return [source for by_source in judged_by_form.values() for name, source in by_source.items() if name not in left_out]
 
 
 def key_of(*sources: str) -> str:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from frame import say
 from name_lists import fold_any, persons
-from pretrain.entities import FULL, PERSON_GAIN, Judged, fit_map, gather, judge, parts_of
+from pretrain.entities import FULL, LISTS, PERSON_GAIN, Judged, current_lists, fit_map, gather, judge, parts_of
 from pretrain.sources import ENTITIES, TEXT_FORMS, Source
 from quality.readers import Sentence
 
 from spacy_calib.pipe.pipeline import load_with_factories
-from spacy_calib.plugins.pretrained.evidence import LISTS
-from spacy_calib.plugins.pretrained.names import NameLists, current_lists, load_lists
+from spacy_calib.plugins.pretrained.names import NameLists, load_lists
 
 # Locales of faker: in the lists, and left out of them for the test.
 LISTED = {
@@ -36,10 +35,10 @@ SOURCES = ("UNER-EWT", "UNER-PUD")
 ONE, MORE, HYPHEN = SHAPES = "one word", "more words", "hyphen"
 
 
-def with_names(source: Source, judged: Judged, locale: str, hyphen: bool = False) -> tuple[Source, set[int]]:
+def with_names(source: Source, source_entities: Judged, locale: str, hyphen: bool = False) -> tuple[Source, set[int]]:
     """The sentences with right persons, whose names are of another locale; (source, the first token of each new name)."""
-    spans, is_person = judged.evidence.spans, np.array(judged.types) == "PERSON"
-    right = is_person & judged.right("exact")
+    spans, is_person = source_entities.evidence.spans, np.array(source_entities.types) == "PERSON"
+    right = is_person & source_entities.right("exact")
     ends = dict(zip(spans.starts[right].tolist(), spans.ends[right].tolist(), strict=True))
     new_name, offset, n_tokens = name_maker(locale, hyphen), 0, 0
     sentences: list[list[Sentence]] = []
@@ -50,20 +49,20 @@ def with_names(source: Source, judged: Judged, locale: str, hyphen: bool = False
         tags: list[str] = []
         spaces: list[bool] = []
         rows = zip(sentence.words, sentence.gold["ents"], sentence.spaces or [True] * len(sentence.words), strict=True)
-        skipped, is_changed = offset, False
+        n_skipped, is_changed = offset, False
         for place, (word, tag, space) in zip(places, rows, strict=True):
             if place in ends:
                 old = sentence.words[place - offset : ends[place] - offset]
-                name, skipped, is_changed = new_name(old), ends[place], True
+                name, n_skipped, is_changed = new_name(old), ends[place], True
                 starts.add(n_tokens + len(words))
                 words += name
                 tags += ["B-PER", *["I-PER"] * (len(name) - 1)]
                 spaces += ["-" not in pair for pair in zip(name, [*name[1:], ""], strict=True)]
-            elif place >= skipped:
+            elif place >= n_skipped:
                 words.append(word)
                 tags.append(tag)
                 spaces.append(space)
-            if place == skipped - 1 and spaces:
+            if place == n_skipped - 1 and spaces:
                 spaces[-1] = space
         offset += len(sentence.words)
         if is_changed:
@@ -98,7 +97,7 @@ def name_maker(locale: str, hyphen: bool = False) -> Callable[[Sequence[str]], l
 
 def read_locales(model: str, folder: Path, hyphen: bool = False) -> dict[str, list[tuple[Judged, Any]]]:
     """Locale -> what the pipeline finds in each source with its names, and which entities these are; read once. hyphen: See `name_maker`."""
-    found, nlp = gather(model, [source for source in ENTITIES if source.name in SOURCES], folder), None
+    judged_sources, nlp = gather(model, [source for source in ENTITIES if source.name in SOURCES], folder), None
     rows: dict[str, list[tuple[Judged, Any]]] = {}
     for locale in LOCALES:
         kind = f"{HYPHEN}s" if hyphen else "names"
@@ -106,7 +105,9 @@ def read_locales(model: str, folder: Path, hyphen: bool = False) -> dict[str, li
         if not file.exists():
             say(f"Names of {locale} in {model}")
             nlp = nlp or load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
-            pairs = [with_names(source, found[source.name], locale, hyphen) for source in ENTITIES if source.name in SOURCES]
+            pairs = [
+                with_names(source, judged_sources[source.name], locale, hyphen) for source in ENTITIES if source.name in SOURCES
+            ]
             file.write_bytes(pickle.dumps([(judge(nlp, source), sorted(starts)) for source, starts in pairs]))
         rows[locale] = pickle.loads(file.read_bytes())
     return rows
@@ -124,17 +125,20 @@ def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float,
     assert full is not None
     fewer = NameLists({**full.entries, **persons(without=UNLISTED)})
     left_out = fit_map(FULL, parts_of({form: gather(model, ENTITIES, folder, form, fewer) for form in TEXT_FORMS}), "article")
-    unlisted = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
+    without_names = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
     tables = {
-        "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full), "unlisted": (unlisted, full), "left_out": (left_out, fewer)
+        "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full), "unlisted": (without_names, full), "left_out": (left_out, fewer)
     }  # fmt: skip
     rows = []
     for locale, shape in ((locale, shape) for locale in LOCALES for shape in SHAPES):
-        parts = [(judged.with_lists(full), starts) for judged, starts in by_shape[shape == HYPHEN][locale]]
-        masks = [_are_named(judged, starts, shape) for judged, starts in parts]
+        parts = [(source_entities.with_lists(full), starts) for source_entities, starts in by_shape[shape == HYPHEN][locale]]
+        masks = [_find_named(source_entities, starts, shape) for source_entities, starts in parts]
         scores = {
             key: np.concatenate(
-                [judged.with_lists(lists).score(table)[mask] for (judged, _), mask in zip(parts, masks, strict=True)]
+                [
+                    source_entities.with_lists(lists).score(table)[mask]
+                    for (source_entities, _), mask in zip(parts, masks, strict=True)
+                ]
             )
             for key, (table, lists) in tables.items()
         }
@@ -156,26 +160,34 @@ def acceptance_table(model: str, card: Mapping[str, Any], folder: Path) -> str:
     """
     maps, cutoff, lists = card["maps"], card["cutoffs"]["cutoff"], load_lists(tuple(current_lists().items()))
     assert lists is not None
-    unlisted = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
-    tables = maps[FULL], maps[FULL.removesuffix(LISTS)], unlisted
-    titles = [f"{shape}: {what}" for shape in (ONE, MORE) for what in ("accepted (without lists)", "by a list", "gained")]
+    without_names = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
+    tables = maps[FULL], maps[FULL.removesuffix(LISTS)], without_names
+    titles = [f"{shape}: {column}" for shape in (ONE, MORE) for column in ("accepted (without lists)", "by a list", "gained")]
     lines = [f"| names | in the lists | found | {' | '.join(titles)} |", f"| --- | --- |{' ---: |' * 7}"]
     for locale, parts in read_locales(model, folder).items():
-        n_found = sum(int(_are_named(judged, starts, HYPHEN).sum()) for judged, starts in parts)
+        n_found = sum(int(_find_named(source_entities, starts, HYPHEN).sum()) for source_entities, starts in parts)
         cells = [f"{n_found / sum(len(starts) for _, starts in parts):.2f}"]
         for shape in (ONE, MORE):
-            scored = [(judged.with_lists(lists), _are_named(judged, starts, shape)) for judged, starts in parts]
-            scores, plain, other = (np.concatenate([judged.score(table)[mask] for judged, mask in scored]) for table in tables)
-            accepted = scores >= cutoff
-            cells += [f"{accepted.mean():.2f} ({(plain >= cutoff).mean():.2f})", f"{(other[accepted] < cutoff).mean():.2f}"]
+            masked = [
+                (source_entities.with_lists(lists), _find_named(source_entities, starts, shape))
+                for source_entities, starts in parts
+            ]
+            scores, plain, unlisted_scores = (
+                np.concatenate([source_entities.score(table)[mask] for source_entities, mask in masked]) for table in tables
+            )
+            is_accepted = scores >= cutoff
+            cells += [
+                f"{is_accepted.mean():.2f} ({(plain >= cutoff).mean():.2f})",
+                f"{(unlisted_scores[is_accepted] < cutoff).mean():.2f}",
+            ]
             cells += [f"{(scores - plain).mean():+.2f}"]
         row = f"| {LOCALES[locale]} | {'yes' if locale in LISTED else 'no'} | {' | '.join(cells)} |"
         lines.append(row.replace("0.", "."))
     return "\n".join(lines)
 
 
-def _are_named(judged: Judged, starts: Sequence[int], shape: str) -> Any:
+def _find_named(source_entities: Judged, starts: Sequence[int], shape: str) -> Any:
     """Whether each entity is one of the new names of this shape, found as a person."""
-    spans, person = judged.evidence.spans, judged.labels.index("PERSON")
-    mask = np.isin(spans.starts, list(starts)) & (spans.labels == person) & judged.right("exact")
+    spans, person = source_entities.evidence.spans, source_entities.labels.index("PERSON")
+    mask = np.isin(spans.starts, list(starts)) & (spans.labels == person) & source_entities.right("exact")
     return mask if shape == HYPHEN else mask & ((spans.ends - spans.starts == 1) == (shape == ONE))

@@ -29,9 +29,9 @@ The code is MIT; each card has the licence that its sources ask for. `python scr
 """
 
 
-def page(held: Sequence[Mapping[str, Any]]) -> str:
-    """The page. held: All cards."""
-    return "\n".join([_HEAD, *(_section(card) for card in held)]).rstrip()
+def page(cards: Sequence[Mapping[str, Any]]) -> str:
+    """The page. cards: All cards."""
+    return "\n".join([_HEAD, *(_section(card) for card in cards)]).rstrip()
 
 
 def _section(card: Mapping[str, Any]) -> str:
@@ -44,10 +44,10 @@ def _section(card: Mapping[str, Any]) -> str:
         f"- {Card(Path(), card).expected_bias_words}",
     ]
     if card["cutoffs"]:
-        chosen = Card(Path(), card).choose_cutoff(None) or {}
+        cutoff = Card(Path(), card).choose_cutoff(None) or {}
         lines.append(
-            f"- Default cut-off `Span._.{card['settings']['attr']}_accept`: {card['cutoffs']['cutoff']:.2f}. On the sources left out, the mean precision is {chosen['mean']:.2f}, "
-            f"the lowest {chosen['worst']:.2f}, and {chosen['kept']:.2f} of the right entities are kept."
+            f"- Default cut-off `Span._.{card['settings']['attr']}_accept`: {card['cutoffs']['cutoff']:.2f}. On the sources left out, the mean precision is {cutoff['mean']:.2f}, "
+            f"the lowest {cutoff['worst']:.2f}, and {cutoff['kept']:.2f} of the right entities are kept."
         )
     if card.get("fairness"):
         low, high = (choose(card["fairness"], key=lambda row: row["score"]) for choose in (min, max))
@@ -76,21 +76,22 @@ def _source_row(row: Mapping[str, Any], name: str) -> str:
     return f"| {name} | {row['n']:,} | {' | '.join(cells)} | {row['bias']:+.3f} |"
 
 
-def _some_names(labels: Sequence[str], most: int = 8) -> str:
+def _some_names(labels: Sequence[str], n_names: int = 8) -> str:
     """The first labels by name, and the number of all others."""
-    more = f" and {len(labels) - most} more" if len(labels) > most else ""
-    return _names(labels[:most]) + more
+    ending = f" and {len(labels) - n_names} more" if len(labels) > n_names else ""
+    return _names(labels[:n_names]) + ending
 
 
 def _sources(card: Mapping[str, Any]) -> str:
     return "; ".join(
-        f"[{one['name']}]({one['address']}/tree/{one['commit']}) ({one['licence']}, {_size(one)})" for one in card["sources"]
+        f"[{item['name']}]({item['address']}/tree/{item['commit']}) ({item['licence']}, {_size(item)})"
+        for item in card["sources"]
     )
 
 
 def _size(source: Mapping[str, Any]) -> str:
-    what = "entities" if "entities" in source else "tokens"
-    return f"{source['documents']:,} documents, {source[what]:,} {what}"
+    unit = "entities" if "entities" in source else "tokens"
+    return f"{source['documents']:,} documents, {source[unit]:,} {unit}"
 
 
 def _names(labels: Sequence[str]) -> str:
@@ -117,15 +118,15 @@ def tables(card: Mapping[str, Any]) -> str:
         parts += [_cutoffs(card)]
     if card.get("further"):
         title = "Sources that nothing was fitted or chosen on, judged by the card as it is:"
-        parts += [title, "", _figures(card["further"], ""), *_accepted(card["further"], card["cutoffs"]["precision"]), ""]
+        parts += [title, "", _figures(card["further"], ""), *_accepted_table(card["further"], card["cutoffs"]["precision"]), ""]
     if card.get("smaller_maps"):
-        said = ", ".join(f"{form} {loss:.3f}" for form, loss in card["smaller_maps"].items())
-        parts.append(f"Mean log loss by what runs in the pipeline: {said}.\n")
+        words = ", ".join(f"{form} {loss:.3f}" for form, loss in card["smaller_maps"].items())
+        parts.append(f"Mean log loss by what runs in the pipeline: {words}.\n")
     if card.get("text_forms"):
         parts += [_text_forms(card)]
     if card.get("fairness"):
         parts += [_fairness(card)]
-    parts += [_labels(card), _adapted(card)]
+    parts += [_labels(card), _adapted_table(card)]
     return "\n".join(parts)
 
 
@@ -184,24 +185,24 @@ def _figures(rows: Sequence[Mapping[str, Any]], title: str) -> str:
 
 
 def _worst(row: Mapping[str, Any]) -> str:
-    held = {label: one for label, one in row["labels"].items() if one["n"] >= 30}
-    if not held:
+    cards = {label: item for label, item in row["labels"].items() if item["n"] >= 30}
+    if not cards:
         return "-"
-    label = max(held, key=lambda name: held[name]["calibrated"] - held[name]["raw"])
-    escaped = label.replace("|", r"\|")  # which would end the cell
-    return f"`{escaped}` {held[label]['raw']:.2f} / {held[label]['calibrated']:.2f} (n = {held[label]['n']:,})"
+    label = max(cards, key=lambda name: cards[name]["calibrated"] - cards[name]["raw"])
+    cell = label.replace("|", r"\|")  # which would end the cell
+    return f"`{cell}` {cards[label]['raw']:.2f} / {cards[label]['calibrated']:.2f} (n = {cards[label]['n']:,})"
 
 
 def _cutoffs(card: Mapping[str, Any]) -> str:
-    cutoffs, chosen = card["cutoffs"], Card(Path(), card).choose_cutoff(None) or {}
+    cutoffs, cutoff = card["cutoffs"], Card(Path(), card).choose_cutoff(None) or {}
     return "\n".join(
         [
             f"Default cut-off (`Span._.{card['settings']['attr']}_accept`): {cutoffs['cutoff']:.2f} for all labels, the lowest multiple of .05 with "
-            f"precision {cutoffs['precision']:.2f} on each source: {chosen['mean']:.2f} in the mean, {chosen['worst']:.2f} on the worst, {chosen['kept']:.2f} of "
+            f"precision {cutoffs['precision']:.2f} on each source: {cutoff['mean']:.2f} in the mean, {cutoff['worst']:.2f} on the worst, {cutoff['kept']:.2f} of "
             "the right ones kept. In a row, maps and cut-off are those of the other sources:",
-            "", *_accepted(card["left_out"], cutoffs["precision"]), "",
+            "", *_accepted_table(card["left_out"], cutoffs["precision"]), "",
             "The same with fit, cut-off and table by exact spans:",
-            "", *_accepted(card["exact"], cutoffs["precision"]), "",
+            "", *_accepted_table(card["exact"], cutoffs["precision"]), "",
             "Other cut-offs (`--precision`): the lowest with this precision in the mean of the sources, and at most .10 less on the worst.",
             "", *_precisions(card), "",
         ]
@@ -217,7 +218,7 @@ def _precisions(card: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _accepted(rows: Sequence[Mapping[str, Any]], precision: float) -> list[str]:
+def _accepted_table(rows: Sequence[Mapping[str, Any]], precision: float) -> list[str]:
     """Entities above the cut-off, beside a raw score that is at least the wanted precision."""
     lines = [
         f"| source | cut-off | accepted | right of them | share of the right ones kept | a raw score of {precision:.2f} or more accepts | right of them | kept |",
@@ -236,14 +237,14 @@ def _accepted(rows: Sequence[Mapping[str, Any]], precision: float) -> list[str]:
 def _labels(card: Mapping[str, Any]) -> str:
     if not card["worse"]:
         return "No label with 30 or more predictions is worse than raw on any source.\n"
-    said = "; ".join(
-        f"`{one['label']}` on {one['source']} ({one['raw']:.3f} / {one['calibrated']:.3f}, n = {one['n']:,})"
-        for one in card["worse"]
+    words = "; ".join(
+        f"`{item['label']}` on {item['source']} ({item['raw']:.3f} / {item['calibrated']:.3f}, n = {item['n']:,})"
+        for item in card["worse"]
     )
-    return f"Log loss above raw: {said}.\n"
+    return f"Log loss above raw: {words}.\n"
 
 
-def _adapted(card: Mapping[str, Any]) -> str:
+def _adapted_table(card: Mapping[str, Any]) -> str:
     """What `calib adapt` adds with labelled documents of a source left out."""
     rows = card["adapted"]
     unit = "predicted entities" if card["component"] == "ner" else "documents"
@@ -254,9 +255,9 @@ def _adapted(card: Mapping[str, Any]) -> str:
     for row in rows:
         losses = " | ".join(f"{row[key]:.4f}" for key in ("before", "after", "from_nothing"))
         lines.append(f"| {row['source']} | {row['labelled']} | {losses} | {row['worse']} |")
-    least = sorted({row["labelled"] for row in rows})[1]
+    n_least = sorted({row["labelled"] for row in rows})[1]
     worse = [
-        f"{row['source']} ({row['labelled']})" for row in rows if row["labelled"] >= least and row["after"] > row["before"]
+        f"{row['source']} ({row['labelled']})" for row in rows if row["labelled"] >= n_least and row["after"] > row["before"]
     ]
     where = f"but on {', '.join(worse)}" if worse else "on every source"
-    return "\n".join([*lines, "", f"From {least} labelled {unit} the mean is better {where}.", ""])
+    return "\n".join([*lines, "", f"From {n_least} labelled {unit} the mean is better {where}.", ""])

@@ -59,14 +59,14 @@ class Source:
 
     def sample(self, n_tokens: int, seed: int = 0) -> Documents:
         """Random documents with so many tokens together, or a few more; all of them where there are fewer."""
-        documents, found = self.read(), []
+        documents, kept_documents = self.read(), []
         random.Random(seed).shuffle(documents)
         for document in documents:
             if n_tokens <= 0:
                 break
-            found.append(document)
+            kept_documents.append(document)
             n_tokens -= sum(len(sentence.words) for sentence in document)
-        return found
+        return kept_documents
 
 
 # Forms of a text: as it is, without a capital letter, in capitals; and what their entities weigh in a fit, as shares of a source.
@@ -103,20 +103,23 @@ def accept_compatible(examples: Sequence[Example]) -> list[Example]:
 
     Guidelines differ in which features they annotate: the gender of "les", the type of a pronoun, the number of a numeral.
     """
-    accepted = []
+    aligned = []
     for example in examples:
         reference = example.reference.copy()
         pairs: Any = zip(reference, example.predicted, strict=True)
-        for token, predicted in pairs:
-            if token.pos == predicted.pos and _agree(token.morph.to_dict(), predicted.morph.to_dict()):
-                token.set_morph(predicted.morph)
-        accepted.append(Example(example.predicted, reference))
-    return accepted
+        for token, doc in pairs:
+            if token.pos == doc.pos and _agree(token.morph.to_dict(), doc.morph.to_dict()):
+                token.set_morph(doc.morph)
+        aligned.append(Example(example.predicted, reference))
+    return aligned
 
 
-def _agree(features: Mapping[str, str], others: Mapping[str, str]) -> bool:
+def _agree(features: Mapping[str, str], other_features: Mapping[str, str]) -> bool:
     """Whether each feature that both have has a value in common (Gender=Fem,Masc has two)."""
-    return all(set(features[name].split(",")) & set(others[name].split(",")) for name in features.keys() & others.keys())
+    return all(
+        set(features[name].split(",")) & set(other_features[name].split(","))
+        for name in features.keys() & other_features.keys()
+    )
 
 
 def uner(folder: str, *splits: str) -> Documents:
@@ -129,7 +132,7 @@ def uner(folder: str, *splits: str) -> Documents:
             text = next(iter(re.findall(r"^# text = (.*)", comments, re.MULTILINE)), "")
             rows = [line.split("\t") for line in lines if line[:1].isdigit()]
             words = [row[1] for row in rows]
-            sentences.append(Sentence(document, words, {"ents": _opened([row[2] for row in rows])}, _spaces(words, text)))
+            sentences.append(Sentence(document, words, {"ents": _open_tags([row[2] for row in rows])}, _spaces(words, text)))
     return documents_of(sentences)
 
 
@@ -145,7 +148,7 @@ def _spaces(words: Sequence[str], text: str) -> list[bool]:
     return [*spaces[1:], True]
 
 
-def _opened(tags: Sequence[str]) -> list[str]:
+def _open_tags(tags: Sequence[str]) -> list[str]:
     return readers.open_entities(list(tags))
 
 
@@ -179,9 +182,9 @@ def real_text(folder: str, *splits: str) -> Documents:
         for split in splits:
             file = Path(name) / f"{split}.conllu"
             file.write_text("\n".join(data_lines(folder, f"{split}.conllu")), encoding="utf8")
-            held = [(document.unit == SENTENCE, doc) for document, doc in read_conllu(Vocab(), file)]
-            sentences = [_sentence(doc) for single, doc in held if single]
-            documents += [[_sentence(doc)] for single, doc in held if not single]
+            docs = [(document.unit == SENTENCE, doc) for document, doc in read_conllu(Vocab(), file)]
+            sentences = [_sentence(doc) for single, doc in docs if single]
+            documents += [[_sentence(doc)] for single, doc in docs if not single]
             documents += [sentences[start : start + 10] for start in range(0, len(sentences), 10)]
     return documents
 
@@ -197,7 +200,10 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}"}
 def wsj() -> Documents:
     """The Wall Street Journal sample, its brackets as texts have them."""
     return [
-        [Sentence(one.document, [_BRACKETS.get(word, word) for word in one.words], one.gold) for one in document]
+        [
+            Sentence(sentence.document, [_BRACKETS.get(word, word) for word in sentence.words], sentence.gold)
+            for sentence in document
+        ]
         for part in readers.ptb().values()
         for document in part
     ]

@@ -72,11 +72,11 @@ def study(
     return rows
 
 
-def of_entities(name: str, judged: Judged, table: Mapping[str, float], event: str) -> list[dict[str, Any]]:
+def of_entities(name: str, source: Judged, table: Mapping[str, float], event: str) -> list[dict[str, Any]]:
     """Adapting a map of entities that did not see this source. table: Its coefficients."""
-    spans, raw, right = judged.evidence.spans, judged.evidence.raw, judged.right(event)
-    leads, groups = np.ones(len(right), dtype=bool), Groups(judged.labels, np.arange(len(judged.labels)))
-    entries = GoldEntries(judged.score(table), right, leads, spans.labels, judged.documents[judged.chosen])
+    spans, raw, right = source.evidence.spans, source.evidence.raw, source.right(event)
+    leads, groups = np.ones(len(right), dtype=bool), Groups(source.labels, np.arange(len(source.labels)))
+    entries = GoldEntries(source.score(table), right, leads, spans.labels, source.documents[source.chosen])
 
     def from_nothing(train: Ints, test: Ints) -> Floats:
         return SpanRecalibrator(groups).fit(spans.take(train), right[train]).predict(spans.take(test), raw[test])
@@ -91,15 +91,15 @@ def first_of_documents(entries: GoldEntries) -> Floats:
     return first
 
 
-def of_tags(name: str, judged: JudgedTags) -> list[dict[str, Any]]:
+def of_tags(name: str, source: JudgedTags) -> list[dict[str, Any]]:
     """Adapting a calibration of tags that did not see this source; the fit from nothing is a Platt map of all pairs."""
-    entries = judged.entries
+    entries = source.entries
 
     def from_nothing(train: Ints, test: Ints) -> Floats:
         leads = test[entries.is_top[test]]
-        return Platt().fit(judged.raw[train], entries.hits[train]).predict(judged.raw[leads])
+        return Platt().fit(source.raw[train], entries.hits[train]).predict(source.raw[leads])
 
-    return study(name, entries, judged.groups, OF_PRETRAINED, DOCUMENTS, first_of_documents(entries), from_nothing)
+    return study(name, entries, source.groups, OF_PRETRAINED, DOCUMENTS, first_of_documents(entries), from_nothing)
 
 
 def cost(model: str, cache: Path, rounds: int = 9) -> dict[str, Any]:

@@ -69,23 +69,25 @@ class TagStudy:
         fitted = [source for source in sources if source.fitted]
         sizes = [sum(len(s.words) for document in source.read() for s in document) for source in fitted]
         self.n_tokens = min(sizes)
-        others = [source.name for source in sources if source.other_guidelines]
+        other_names = [source.name for source in sources if source.other_guidelines]
         self.sampled = {source.name: self._examples(source, source.sample(self.n_tokens)) for source in fitted}
         self.whole = {source.name: self._examples(source, source.read()) for source in sources}
-        self.annotated = {name: self.whole[name] for name in others}
+        self.annotated = {name: self.whole[name] for name in other_names}
         for examples in (self.sampled, self.whole):
-            examples |= {name: accept_compatible(examples[name]) for name in others if name in examples}
+            examples |= {name: accept_compatible(examples[name]) for name in other_names if name in examples}
 
     def _examples(self, source: Source, documents: Any) -> list[Example]:
         say(f"{self.component} in {source.name}")
         return list(to_examples(self.nlp, documents, source.size))
 
-    def fit(self, left_out: str | None = None, table: Mapping[str, str] | None = None, only: str | None = None) -> Calibrator:
+    def fit(
+        self, left_out: str | None = None, table: Mapping[str, str] | None = None, only_source: str | None = None
+    ) -> Calibrator:
         """Fit on all sources but one, or on one alone. table (Mapping | None): Labels without gold -> ""."""
         say(f"Fit of {self.component} without {left_out}")
         pipe = self.blank()
         map_labels(pipe, dict(table) if table else None)
-        names = [name for name in self.sampled if name != left_out and only in (None, name)]
+        names = [name for name in self.sampled if name != left_out and only_source in (None, name)]
         return pipe.fit(from_files(self.sampled[name] for name in names))
 
     def blank(self) -> Calibrator:
@@ -98,13 +100,15 @@ class TagStudy:
 
     def judge(self, pipe: Calibrator, name: str, exact: bool = False) -> JudgedTags:
         """What a fitted pipe makes of one source. exact (bool): Whether every feature of its gold has to be that of the prediction."""
-        gathered = read_fit_inputs(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
-        pairs, steps = gathered.data.pairs, pipe.tokens.steps
-        found = apply_steps(steps, Predictions.of_pairs(pairs, pipe.threshold, gathered.data.words))
-        kept = np.flatnonzero(pairs.scores >= pipe.threshold)
-        entries = GoldEntries(found.scores, pairs.hits[kept], found.is_top, pairs.tags[kept], gathered.data.documents[kept])
+        inputs = read_fit_inputs(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
+        pairs, steps = inputs.data.pairs, pipe.tokens.steps
+        predictions = apply_steps(steps, Predictions.of_pairs(pairs, pipe.threshold, inputs.data.words))
+        rows = np.flatnonzero(pairs.scores >= pipe.threshold)
+        entries = GoldEntries(
+            predictions.scores, pairs.hits[rows], predictions.is_top, pairs.tags[rows], inputs.data.documents[rows]
+        )
         assert pipe.groups is not None
-        return JudgedTags(entries, pairs.scores[kept], gathered.source.labels, pipe.groups)
+        return JudgedTags(entries, pairs.scores[rows], inputs.source.labels, pipe.groups)
 
     def gold_counts(self) -> Counter[str]:
         """Gold frequency of each label in what is fitted on."""

@@ -47,9 +47,9 @@ def universal_table(model: str) -> str:
     rows = []
     for source in SOURCES_OF[nlp.lang]:
         say(source.name)
-        judged = judge_examples(nlp, list(to_examples(nlp, source.read(), source.size)), source.label_map)
-        raw, right = judged.raw[judged.chosen], judged.right("exact")
-        scores, _ = calibration.calibrate(judged.spans.take(judged.chosen), raw, judged.labels)
+        source_entities = judge_examples(nlp, list(to_examples(nlp, source.read(), source.size)), source.label_map)
+        raw, right = source_entities.raw[source_entities.chosen], source_entities.right("exact")
+        scores, _ = calibration.calibrate(source_entities.spans.take(source_entities.chosen), raw, source_entities.labels)
         rows.append([list(figures(values, right).values()) for values in (raw, scores)])
         bias = scores.mean() - right.mean()
         lines.append(f"| {source.name} | {len(right):,} | {right.mean():.3f} | {_cells(rows[-1])} | {bias:+.3f} |")

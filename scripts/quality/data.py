@@ -43,12 +43,12 @@ class Split:
     documents: NDArray[np.int64]
     words: Words
 
-    def take(self, own: NDArray[np.bool_]) -> Split:
-        """Some of the tokens, whole Docs of them. own (NDArray): Which, shape (n,)."""
+    def take(self, mask: NDArray[np.bool_]) -> Split:
+        """Some of the tokens, whole Docs of them. mask (NDArray): Which, shape (n,)."""
         words = self.words
-        starts = np.cumsum([0, *np.diff(words.starts)[own[words.starts[:-1]]]])
-        taken = Words(starts, words.forms[own], words.endings[own], words.shapes[own], words.counts[own])
-        return Split(self.logits[own], self.gold[own], self.documents[own], taken)
+        starts = np.cumsum([0, *np.diff(words.starts)[mask[words.starts[:-1]]]])
+        chosen_words = Words(starts, words.forms[mask], words.endings[mask], words.shapes[mask], words.counts[mask])
+        return Split(self.logits[mask], self.gold[mask], self.documents[mask], chosen_words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ OF_TRAINED: dict[str, tuple[str, Callable[[], tuple[Documents, Documents]]]] = {
     # Judged on every fifth sentence
     "wikineural": (
         "wikineural",
-        lambda: (readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", every=5)),
+        lambda: (readers.entities("wikineural_en", "dev"), readers.entities("wikineural_en", "test", step=5)),
     ),
 }
 # Name -> what makes it in memory, given the cache

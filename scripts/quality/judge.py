@@ -46,8 +46,8 @@ def upper_bound(mean: ResampledMean, coverage: float = 0.95) -> float | None:
 
 def p_value_of(mean: ResampledMean, margin: float = 0.0) -> float:
     """p value of "the true mean is `margin` or more": at most a exactly where upper_bound(mean, 1 - a) < margin; 1 with one document."""
-    above = np.count_nonzero(mean.values >= margin)
-    return 1.0 if mean.documents < 2 else (1 + above) / (1 + len(mean.values))
+    n_above = np.count_nonzero(mean.values >= margin)
+    return 1.0 if mean.documents < 2 else (1 + n_above) / (1 + len(mean.values))
 
 
 def holm(p_values: ArrayLike) -> Floats:
@@ -57,10 +57,10 @@ def holm(p_values: ArrayLike) -> Floats:
     RETURNS (Floats): Shape (m,), in the same order.
     RAISES C001: values out of range.
     """
-    given = as_probabilities("p_values", p_values)
-    order = np.argsort(given, kind="stable")
-    adjusted = np.empty(len(given))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1)))
+    values = as_probabilities("p_values", p_values)
+    order = np.argsort(values, kind="stable")
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)))
     return adjusted
 
 
@@ -79,26 +79,26 @@ def holm_upper_bounds(
     RAISES C001: margins not finite, resamples too few for m bounds. C002: lengths differ.
     """
     n = len(differences)
-    wanted = np.zeros(n) if margins is None else as_finite("margins", margins)
-    if len(wanted) != n:
-        raise calib_error("C002", what="Holm's procedure", first="difference", second="margin", n_first=n, n_second=len(wanted))
+    limits = np.zeros(n) if margins is None else as_finite("margins", margins)
+    if len(limits) != n:
+        raise calib_error("C002", what="Holm's procedure", first="difference", second="margin", n_first=n, n_second=len(limits))
     share = 1 - check_coverage(coverage)
     if not n:
         return []
-    for one in differences:
-        one.rank(share / n)
-    p_values = [p_value_of(one, float(margin)) for one, margin in zip(differences, wanted, strict=True)]
+    for test in differences:
+        test.rank(share / n)
+    p_values = [p_value_of(test, float(margin)) for test, margin in zip(differences, limits, strict=True)]
     adjusted = holm(p_values)
     rejected = adjusted <= share + ROUNDING_NOISE
-    retained = int(np.count_nonzero(~rejected))
+    n_left = int(np.count_nonzero(~rejected))
     bounds = []
-    for k, (one, margin) in enumerate(zip(differences, wanted.tolist(), strict=True)):
-        bonferroni = upper_bound(one, 1 - share / n)
+    for k, (test, margin) in enumerate(zip(differences, limits.tolist(), strict=True)):
+        bonferroni = upper_bound(test, 1 - share / n)
         if not rejected[k]:
-            upper = upper_bound(one, 1 - share / retained)
+            upper = upper_bound(test, 1 - share / n_left)
         else:
-            upper = margin if retained or bonferroni is None else min(margin, bonferroni)
-        bounds.append(HolmBound(one.estimate, margin, p_values[k], float(adjusted[k]), bool(rejected[k]), upper, bonferroni))
+            upper = margin if n_left or bonferroni is None else min(margin, bonferroni)
+        bounds.append(HolmBound(test.estimate, margin, p_values[k], float(adjusted[k]), bool(rejected[k]), upper, bonferroni))
     return bounds
 
 
@@ -148,11 +148,11 @@ def figures(pairs: Pairs, scores: Floats, groups: Groups) -> Figures:
 
 def never_worse(pairs: Pairs, documents: Ints, auto: Floats, rivals: Mapping[str, Floats], loss: str, n_samples: int) -> Never:
     """Holm's bounds of auto - rival over all fixed methods of ours and of the peers."""
-    of = LOSSES[loss]
-    ours = of(auto, pairs.hits)
-    margin = MARGIN * float(of(pairs.scores, pairs.hits).mean())
+    loss_of = LOSSES[loss]
+    ours = loss_of(auto, pairs.hits)
+    margin = MARGIN * float(loss_of(pairs.scores, pairs.hits).mean())
     names = list(rivals)
-    differences = resample_means([ours - of(rivals[name], pairs.hits) for name in names], documents, n_samples)
+    differences = resample_means([ours - loss_of(rivals[name], pairs.hits) for name in names], documents, n_samples)
     bounds = holm_upper_bounds(differences, np.full(len(names), margin), COVERAGE)
     hardest = max(range(len(names)), key=lambda k: (bounds[k].p_value, differences[k].estimate))
     best = max(range(len(names)), key=lambda k: differences[k].estimate)
@@ -172,7 +172,7 @@ def against(
     pairs: Pairs, documents: Ints, auto: Floats, rivals: Mapping[str, Floats], loss: str, n_samples: int
 ) -> dict[str, dict[str, Any]]:
     """The paired difference auto - rival with its two-sided interval, for each rival."""
-    of = LOSSES[loss]
-    ours = of(auto, pairs.hits)
-    found = resample_means([ours - of(scores, pairs.hits) for scores in rivals.values()], documents, n_samples)
-    return {name: asdict(one.interval(COVERAGE)) for name, one in zip(rivals, found, strict=True)}
+    loss_of = LOSSES[loss]
+    ours = loss_of(auto, pairs.hits)
+    means = resample_means([ours - loss_of(scores, pairs.hits) for scores in rivals.values()], documents, n_samples)
+    return {name: asdict(test.interval(COVERAGE)) for name, test in zip(rivals, means, strict=True)}

@@ -105,9 +105,9 @@ def train(recipe: Recipe, max_steps: int, folder: Path) -> None:
     command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(folder), *arguments]
     log = folder / "training.log"
     with log.open("w") as file:
-        done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **ONE_THREAD})
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}\nended with {done.returncode}:\n{log.read_text()[-2000:]}")
+        process = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **ONE_THREAD})
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}\nended with {process.returncode}:\n{log.read_text()[-2000:]}")
     shutil.rmtree(folder / "model-last", ignore_errors=True)
 
 
@@ -145,8 +145,8 @@ class Head:
 
     def counts(self, golds: Iterator[Any]) -> tuple[int, ...]:
         """Gold frequency of each label."""
-        found = Counter(self.source.count_gold(self.pipe, golds))
-        return tuple(found[label] for label in self.labels)
+        counts = Counter(self.source.count_gold(self.pipe, golds))
+        return tuple(counts[label] for label in self.labels)
 
 
 def load_head(model: str | Path, component: str) -> Head:
@@ -189,10 +189,10 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     with nlp.select_pipes(enable=["tok2vec", head.source.component]):
         for batch in util.minibatch(readers.make_docs(documents, nlp.vocab), size=BATCH):
             docs = list(nlp.pipe(bare(gold, nlp.vocab) for _, gold in batch))
-            found = logits_of(head, docs)
-            said = np.concatenate([annotation.hashes(doc) for doc in docs])
-            n_differ += int((hashes[found.argmax(axis=1)] != said).sum())
-            logits.append(found)
+            counts = logits_of(head, docs)
+            labels = np.concatenate([annotation.hashes(doc) for doc in docs])
+            n_differ += int((hashes[counts.argmax(axis=1)] != labels).sum())
+            logits.append(counts)
             words.append(words_of(docs, first=annotation.kind.first_unit))
             golds += [annotation.aligned_gold(Example(doc, gold)) for doc, (_, gold) in zip(docs, batch, strict=True)]
             numbers += [number for number, _ in batch]

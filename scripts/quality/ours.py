@@ -71,9 +71,9 @@ class Task:
         return self._choose(None)
 
     def _choose(self, learn_context: LearnContext | None) -> tuple[CalibrationPlan, float]:
-        started = time.perf_counter()
-        found = choose_plan(make_selector(), ChoiceInputs(self.data, self.group, learn_context=learn_context))
-        return found, time.perf_counter() - started
+        start = time.perf_counter()
+        plan = choose_plan(make_selector(), ChoiceInputs(self.data, self.group, learn_context=learn_context))
+        return plan, time.perf_counter() - start
 
     def group(self, grouping: Grouping) -> Groups:
         return grouping(self.labels, self.counts)
@@ -100,9 +100,9 @@ def timed(run: Callable[[Task], Floats]) -> Method:
     """A method whose scores are those of a function, with the seconds that it takes."""
 
     def method(task: Task) -> Outcome:
-        started = time.perf_counter()
+        start = time.perf_counter()
         scores = run(task)
-        return Outcome(scores, time.perf_counter() - started)
+        return Outcome(scores, time.perf_counter() - start)
 
     return method
 
@@ -117,10 +117,10 @@ def fixed(
     """A method without a choice."""
 
     def run(task: Task) -> Floats:
-        data, own = task.data, None if scaling is None else scaling.clone()
-        scaled = data.pairs.scores if own is None else own.cross_fit(data.pairs, data.documents, data.n_tags)
-        plan = CalibrationPlan(grouping(task), task.groups, prototype, scaled, has_offsets, own)
-        return applied(fit_tokens(data, plan, normalize), task)
+        data, scaler = task.data, None if scaling is None else scaling.clone()
+        scores = data.pairs.scores if scaler is None else scaler.cross_fit(data.pairs, data.documents, data.n_tags)
+        plan = CalibrationPlan(grouping(task), task.groups, prototype, scores, has_offsets, scaler)
+        return apply_model(fit_tokens(data, plan, normalize), task)
 
     return timed(run)
 
@@ -129,9 +129,9 @@ def scaled_only(scaling: Scaling) -> Method:
     """A scaling with no map after it."""
 
     def run(task: Task) -> Floats:
-        own = scaling.clone()
-        own.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
-        return applied(TokenCalibration(scaling=own), task)
+        scaler = scaling.clone()
+        scaler.cross_fit(task.data.pairs, task.data.documents, task.data.n_tags)
+        return apply_model(TokenCalibration(scaling=scaler), task)
 
     return timed(run)
 
@@ -140,19 +140,19 @@ def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
     """What `--method auto` chooses. alone (bool): Where only scores are looked at."""
 
     def run(task: Task) -> Outcome:
-        found, seconds = task.chosen_alone if alone else task.chosen
-        fit = timed(lambda task: applied(fit_tokens(task.data, found, normalize), task))
-        made = fit(task)
-        return Outcome(made.scores, seconds + made.seconds)
+        plan, seconds = task.chosen_alone if alone else task.chosen
+        fit = timed(lambda task: apply_model(fit_tokens(task.data, plan, normalize), task))
+        model = fit(task)
+        return Outcome(model.scores, seconds + model.seconds)
 
     return run
 
 
-def applied(made: TokenCalibration, task: Task) -> Floats:
+def apply_model(model: TokenCalibration, task: Task) -> Floats:
     """The scores of the test pairs."""
-    calibrated = made.calibrate(task.test_scores, THRESHOLD, task.test_words)
-    has_gold = np.asarray(task.held.test.gold)[calibrated.marginals.rows] != -2
-    return calibrated.scores[has_gold]
+    scores = model.calibrate(task.test_scores, THRESHOLD, task.test_words)
+    has_gold = np.asarray(task.held.test.gold)[scores.marginals.rows] != -2
+    return scores.scores[has_gold]
 
 
 def raw(task: Task) -> Outcome:

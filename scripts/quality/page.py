@@ -31,38 +31,45 @@ def markdown(result: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-def methods_of(one: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def methods_of(data_set: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The figures of every method on a data set, by its name: ours, then those of other packages that did not fail."""
-    peers = {f"{of['peer']} {of['version']} {of['method']}, {of['how']}": of for of in one["peers"] if not of["failure"]}
-    return {**one["ours"], **peers}
+    peers = {
+        f"{peer['peer']} {peer['version']} {peer['method']}, {peer['how']}": peer
+        for peer in data_set["peers"]
+        if not peer["failure"]
+    }
+    return {**data_set["ours"], **peers}
 
 
-def least(found: dict[str, dict[str, Any]]) -> str:
+def lowest(rows: dict[str, dict[str, Any]]) -> str:
     """The method with the least log loss; "" of none."""
-    return min(found, key=lambda name: found[name]["log_loss"], default="")
+    return min(rows, key=lambda name: rows[name]["log_loss"], default="")
 
 
-def theirs(one: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: found for name, found in methods_of(one).items() if name not in one["ours"]}
+def peer_methods(data_set: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: rows for name, rows in methods_of(data_set).items() if name not in data_set["ours"]}
 
 
-def fixed(one: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: found for name, found in one["ours"].items() if not name.startswith(AUTO)}
+def fixed_methods(data_set: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: rows for name, rows in data_set["ours"].items() if not name.startswith(AUTO)}
 
 
 def table(result: dict[str, Any]) -> str:
     """The CSV file."""
-    written = io.StringIO()
-    out = csv.writer(written, lineterminator="\n")
+    csv_text = io.StringIO()
+    out = csv.writer(csv_text, lineterminator="\n")
     out.writerow(("set", "method", *FIGURES, "failure"))
-    for one in result["sets"]:
+    for data_set in result["sets"]:
         out.writerows(
-            (one["name"], name, *(f"{found[key]:.4f}" for key in FIGURES), "") for name, found in methods_of(one).items()
+            (data_set["name"], name, *(f"{rows[key]:.4f}" for key in FIGURES), "")
+            for name, rows in methods_of(data_set).items()
         )
-        failed = (of for of in one["peers"] if of["failure"])
+        failures = (peer for peer in data_set["peers"] if peer["failure"])
         empty = [""] * len(FIGURES)
-        out.writerows((one["name"], f"{of['peer']} {of['method']}, {of['how']}", *empty, of["failure"]) for of in failed)
-    return written.getvalue()
+        out.writerows(
+            (data_set["name"], f"{peer['peer']} {peer['method']}, {peer['how']}", *empty, peer["failure"]) for peer in failures
+        )
+    return csv_text.getvalue()
 
 
 def show(result: dict[str, Any]) -> None:
@@ -75,18 +82,18 @@ methods, with Brier score, SMCE, GMCE and seconds.
     head(
         "| data set | test tokens | right | raw | TFG-5 isotonic (the paper) | best of ours, fixed | best of others | auto, scores alone | auto |"
     )
-    for one in rows:
-        ours, others, own = one["ours"], theirs(one), fixed(one)
+    for data_set in rows:
+        ours, peer_rows, fixed_rows = data_set["ours"], peer_methods(data_set), fixed_methods(data_set)
         cells = [
             ours["raw"],
             ours["TFG-5 isotonic"],
-            own[least(own)],
-            others.get(least(others)),
+            fixed_rows[lowest(fixed_rows)],
+            peer_rows.get(lowest(peer_rows)),
             ours.get(f"{AUTO}, scores alone"),
             ours[AUTO],
         ]
-        losses = ("-" if at is None else f"{at['log_loss']:.4f}" for at in cells)
-        row(one["name"], f"{one['tokens']:,}", f"{100 * one['accuracy']:.1f} %", *losses)
+        losses = ("-" if cell is None else f"{cell['log_loss']:.4f}" for cell in cells)
+        row(data_set["name"], f"{data_set['tokens']:,}", f"{100 * data_set['accuracy']:.1f} %", *losses)
     print(f"""
 **Never worse**: Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of the difference (auto - fixed method), by document bootstrap, \
 stay under {100 * MARGIN:g} % of the raw loss for all fixed methods, on {total["never_worse"]["log_loss"]} of {total["sets"]} sets.

@@ -64,14 +64,14 @@ class Data:
 
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Rows that sum to 1, float64, of logits of shape (n, k)."""
-    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+    exponentials = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return exponentials / exponentials.sum(axis=1, keepdims=True)
 
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
     """log(p / (1 - p)) of probabilities, which are kept 1e-12 away from 0 and 1."""
-    inside = np.clip(scores, 1e-12, 1 - 1e-12)
-    return np.log(inside) - np.log1p(-inside)
+    clipped = np.clip(scores, 1e-12, 1 - 1e-12)
+    return np.log(clipped) - np.log1p(-clipped)
 
 
 def two_columns(scores: np.ndarray) -> np.ndarray:
@@ -94,25 +94,25 @@ def pair_features(data: Data, part: str, how: str) -> tuple[np.ndarray, np.ndarr
         numbers += [log_odds(np.where(tags == leading[rows], second[rows], first[rows])), entropy[rows]]
         shapes = data[f"{part}_shapes"][rows]
         numbers += [shapes & 1, shapes >> 1]
-        categories += [beside[rows] for beside in neighbours(leading, data[f"{part}_starts"])]
+        categories += [neighbour[rows] for neighbour in neighbours(leading, data[f"{part}_starts"])]
         categories += [data[f"{part}_forms"][rows]]
     return np.column_stack(numbers), np.column_stack([column.astype(np.int64) for column in categories])
 
 
 def neighbours(values: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What stands before and after each token in its Doc; -1 where nothing does."""
-    before, after = np.roll(values, 1), np.roll(values, -1)
-    before[starts[:-1]] = after[starts[1:] - 1] = -1
-    return before, after
+    previous, following = np.roll(values, 1), np.roll(values, -1)
+    previous[starts[:-1]] = following[starts[1:] - 1] = -1
+    return previous, following
 
 
-def common_values(column: np.ndarray, most: int) -> np.ndarray:
-    """The `most` most frequent values, ascending."""
+def common_values(column: np.ndarray, n_values: int) -> np.ndarray:
+    """The `n_values` most frequent values, ascending."""
     values, counts = np.unique(column, return_counts=True)
-    return np.sort(values[np.argsort(-counts, kind="stable")[:most]])
+    return np.sort(values[np.argsort(-counts, kind="stable")[:n_values]])
 
 
-def coded(column: np.ndarray, values: np.ndarray) -> np.ndarray:
+def encode(column: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The place of each entry among ascending values; NaN where it is none of them."""
     place = np.searchsorted(values, column).clip(0, len(values) - 1)
     return np.where(values[place] == column, place, np.nan)
@@ -134,9 +134,9 @@ def estimator(
     counts. calls (tuple): Its methods. keywords: Of its fit."""
 
     def fit(X: np.ndarray, y: np.ndarray) -> Predict:
-        made = make(len(X))
-        getattr(made, calls[0])(prepare(X), y.astype(int), **keywords)
-        return lambda X: take(getattr(made, calls[1])(prepare(X))).reshape(X.shape)
+        calibrator = make(len(X))
+        getattr(calibrator, calls[0])(prepare(X), y.astype(int), **keywords)
+        return lambda X: take(getattr(calibrator, calls[1])(prepare(X))).reshape(X.shape)
 
     return fit
 
@@ -156,29 +156,29 @@ class ScikitLearn:
         from sklearn.calibration import CalibratedClassifierCV
         from sklearn.frozen import FrozenEstimator
 
-        handed = FrozenEstimator(handed_over(self.outputs, X.shape[1]))
-        self.predict_proba = CalibratedClassifierCV(handed, method=self.method).fit(X, y).predict_proba
+        classifier = FrozenEstimator(pass_through_classifier(self.outputs, X.shape[1]))
+        self.predict_proba = CalibratedClassifierCV(classifier, method=self.method).fit(X, y).predict_proba
 
 
-def handed_over(outputs: str, n: int) -> Any:
+def pass_through_classifier(outputs: str, n: int) -> Any:
     """A fitted classifier of scikit-learn whose input is its output. outputs (str): The method that is asked. n (int): Classes."""
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-    class Handed(ClassifierMixin, BaseEstimator):
+    class PassThroughClassifier(ClassifierMixin, BaseEstimator):
         def fit(self, X, y):
             raise NotImplementedError("It is given, not fitted.")
 
         def predict(self, X):
             return X.argmax(axis=1)
 
-    def given(self, X):
+    def return_input(self, X):
         return X[:, 1] if outputs == "decision_function" and X.shape[1] == 2 else X
 
-    given.__name__ = outputs  # scikit-learn goes by it
-    setattr(Handed, outputs, given)
-    handed = Handed()
-    handed.classes_, handed.n_features_in_ = np.arange(n), n
-    return handed
+    return_input.__name__ = outputs  # scikit-learn goes by it
+    setattr(PassThroughClassifier, outputs, return_input)
+    classifier = PassThroughClassifier()
+    classifier.classes_, classifier.n_features_in_ = np.arange(n), n
+    return classifier
 
 
 def scikit_learn_binary(method: str) -> Fit:
@@ -188,8 +188,8 @@ def scikit_learn_binary(method: str) -> Fit:
 
 
 def scikit_learn_multiclass(method: str) -> Fit:
-    name, _, given = method.partition(" on ")
-    return estimator(lambda n: ScikitLearn("predict_proba" if given == "probabilities" else "decision_function", name))
+    name, _, input_kind = method.partition(" on ")
+    return estimator(lambda n: ScikitLearn("predict_proba" if input_kind == "probabilities" else "decision_function", name))
 
 
 def scikit_learn_features(method: str) -> Fit:
@@ -200,29 +200,29 @@ def scikit_learn_features(method: str) -> Fit:
     most_values = 254  # of a category: the histograms have room for no more beside the missing ones
 
     def fit(numbers: np.ndarray, categories: np.ndarray, hits: np.ndarray, documents: np.ndarray) -> Predict:
-        known = [common_values(column, most_values) for column in categories.T]
+        values_of_columns = [common_values(column, most_values) for column in categories.T]
 
         def table(numbers: np.ndarray, categories: np.ndarray) -> np.ndarray:
             return np.column_stack(
-                [numbers, *(coded(column, values) for column, values in zip(categories.T, known, strict=True))]
+                [numbers, *(encode(column, values) for column, values in zip(categories.T, values_of_columns, strict=True))]
             )
 
         def make(leaves: int, rounds: int) -> Any:
-            which = range(numbers.shape[1], numbers.shape[1] + len(known))
+            category_columns = range(numbers.shape[1], numbers.shape[1] + len(values_of_columns))
             return HistGradientBoostingClassifier(
                 learning_rate=0.1, max_iter=rounds, max_leaf_nodes=leaves, l2_regularization=1.0,
-                early_stopping=False, categorical_features=list(which), random_state=0,
+                early_stopping=False, categorical_features=list(category_columns), random_state=0,
             )  # fmt: skip
 
         X, y = table(numbers, categories), hits.astype(int)
         losses = {leaves: np.zeros(ROUNDS) for leaves in LEAVES}
-        for outside, inside in GroupKFold(5).split(X, y, documents):
+        for train, test in GroupKFold(5).split(X, y, documents):
             for leaves, sums in losses.items():
-                stages = make(leaves, ROUNDS).fit(X[outside], y[outside]).staged_predict_proba(X[inside])
-                sums -= [np.log(stage[np.arange(len(inside)), y[inside]] + 1e-12).sum() for stage in stages]
+                stages = make(leaves, ROUNDS).fit(X[train], y[train]).staged_predict_proba(X[test])
+                sums -= [np.log(stage[np.arange(len(test)), y[test]] + 1e-12).sum() for stage in stages]
         best = min(losses, key=lambda leaves: losses[leaves].min())
-        fitted = make(best, int(losses[best].argmin()) + 1).fit(X, y)
-        return lambda numbers, categories: fitted.predict_proba(table(numbers, categories))[:, 1]
+        model = make(best, int(losses[best].argmin()) + 1).fit(X, y)
+        return lambda numbers, categories: model.predict_proba(table(numbers, categories))[:, 1]
 
     return fit
 
@@ -235,23 +235,23 @@ def mcgrad_features(method: str) -> Fit:
     from mcgrad import methods
 
     def fit(numbers: np.ndarray, categories: np.ndarray, hits: np.ndarray, documents: np.ndarray) -> Predict:
-        known = [np.unique(column) for column in categories.T]
-        names = [f"number{i}" for i in range(1, numbers.shape[1])], [f"category{i}" for i in range(len(known))]
+        values_of_columns = [np.unique(column) for column in categories.T]
+        names = [f"number{i}" for i in range(1, numbers.shape[1])], [f"category{i}" for i in range(len(values_of_columns))]
         columns = {"categorical_feature_column_names": names[1], "numerical_feature_column_names": names[0]}
 
         def table(numbers: np.ndarray, categories: np.ndarray, clip: float) -> Any:
             made = {"score": np.clip(1 / (1 + np.exp(-numbers[:, 0])), clip, 1 - clip)}
             made |= dict(zip(names[0], numbers.T[1:], strict=True))
-            codes = (coded(column, values) for column, values in zip(categories.T, known, strict=True))
+            codes = (encode(column, values) for column, values in zip(categories.T, values_of_columns, strict=True))
             return pandas.DataFrame(made | dict(zip(names[1], codes, strict=True)))
 
-        found = {}
+        models_by_loss = {}
         for clip in CLIPS:
             made = getattr(methods, method)()
             made.fit(table(numbers, categories, clip).assign(hit=hits.astype(int)), "score", "hit", **columns)
-            found[min(made.performance_metrics["avg_valid_performance_log_loss"])] = clip, made
-        best, fitted = found[min(found)]
-        return lambda numbers, categories: fitted.predict(table(numbers, categories, best), "score", **columns)
+            models_by_loss[min(made.performance_metrics["avg_valid_performance_log_loss"])] = clip, made
+        best, model = models_by_loss[min(models_by_loss)]
+        return lambda numbers, categories: model.predict(table(numbers, categories, best), "score", **columns)
 
     return fit
 
@@ -274,8 +274,8 @@ def probmetrics_make(method: str) -> Callable[[int], Any]:
 
     if method.startswith(("ETS", "VectorScaling")):
         return lambda n: getattr(calibrators, method)()
-    name, _, mixed = method.partition(" + ")
-    return lambda n: calibrators.get_calibrator(name, calibrate_with_mixture=bool(mixed))
+    name, _, mixture = method.partition(" + ")
+    return lambda n: calibrators.get_calibrator(name, calibrate_with_mixture=bool(mixture))
 
 
 def probmetrics_binary(method: str) -> Fit:
@@ -332,30 +332,32 @@ class Clock:
     def __init__(self) -> None:
         self.fit = self.predict = 0.0
 
-    def timed(self, what: str, function: Callable[..., Any], *arguments: np.ndarray) -> Any:
+    def measure(self, phase: str, function: Callable[..., Any], *arguments: np.ndarray) -> Any:
         start = time.perf_counter()
-        made = function(*arguments)
-        setattr(self, what, getattr(self, what) + time.perf_counter() - start)
-        return made
+        result = function(*arguments)
+        setattr(self, phase, getattr(self, phase) + time.perf_counter() - start)
+        return result
 
 
 def run_binary(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     """Calibrated scores of the test pairs."""
     scores, hits = data["fit_scores"], data["fit_hits"]
     if how == "pooled":
-        return clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"])
-    calibrated = np.full(len(data["test_scores"]), np.nan)
-    without = np.zeros(len(calibrated), dtype=bool)
+        return clock.measure("predict", clock.measure("fit", fit, scores, hits), data["test_scores"])
+    calibrated_scores = np.full(len(data["test_scores"]), np.nan)
+    without = np.zeros(len(calibrated_scores), dtype=bool)
     for group in np.unique(data["test_groups"]):
-        mine, inside = data["fit_groups"] == group, data["test_groups"] == group
-        if len(np.unique(hits[mine])) < 2:
-            without |= inside
+        fit_rows, test_rows = data["fit_groups"] == group, data["test_groups"] == group
+        if len(np.unique(hits[fit_rows])) < 2:
+            without |= test_rows
             continue
-        predict = clock.timed("fit", fit, scores[mine], hits[mine])
-        calibrated[inside] = clock.timed("predict", predict, data["test_scores"][inside])
+        predict = clock.measure("fit", fit, scores[fit_rows], hits[fit_rows])
+        calibrated_scores[test_rows] = clock.measure("predict", predict, data["test_scores"][test_rows])
     if without.any():
-        calibrated[without] = clock.timed("predict", clock.timed("fit", fit, scores, hits), data["test_scores"][without])
-    return calibrated
+        calibrated_scores[without] = clock.measure(
+            "predict", clock.measure("fit", fit, scores, hits), data["test_scores"][without]
+        )
+    return calibrated_scores
 
 
 def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
@@ -364,32 +366,32 @@ def run_multiclass(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     how (str): "all" gives the method all columns, "seen" those of the labels with a gold token in the fit data; behind " of " stands what
         it is given, logits or probabilities.
     """
-    which, _, given = how.partition(" of ")
+    label_set, _, input_kind = how.partition(" of ")
     gold = data["fit_gold"]
-    fitted_on = gold >= 0
+    has_column = gold >= 0
     n_labels = data["fit_logits"].shape[1]
-    columns = np.unique(gold[fitted_on]) if which == "seen" else np.arange(n_labels)
+    columns = np.unique(gold[has_column]) if label_set == "seen" else np.arange(n_labels)
     place = np.full(n_labels, -1)
     place[columns] = np.arange(len(columns))
 
     def matrix(logits: np.ndarray) -> np.ndarray:
-        own = logits.astype(np.float64)
-        return (own if given == "logits" else softmax(own))[:, columns]
+        values = logits.astype(np.float64)
+        return (values if input_kind == "logits" else softmax(values))[:, columns]
 
-    predict = clock.timed("fit", fit, matrix(data["fit_logits"][fitted_on]), place[gold[fitted_on]])
-    asked = matrix(data["test_logits"])
-    calibrated = np.asarray(clock.timed("predict", predict, asked))
-    if calibrated.shape != asked.shape:
-        raise ValueError(f"The calibrated matrix has shape {calibrated.shape}, not {asked.shape}.")
-    at = place[data["test_tags"]]
-    return np.where(at >= 0, calibrated[data["test_rows"], at], data["test_scores"])
+    predict = clock.measure("fit", fit, matrix(data["fit_logits"][has_column]), place[gold[has_column]])
+    test_matrix = matrix(data["test_logits"])
+    calibrated_matrix = np.asarray(clock.measure("predict", predict, test_matrix))
+    if calibrated_matrix.shape != test_matrix.shape:
+        raise ValueError(f"The calibrated matrix has shape {calibrated_matrix.shape}, not {test_matrix.shape}.")
+    test_columns = place[data["test_tags"]]
+    return np.where(test_columns >= 0, calibrated_matrix[data["test_rows"], test_columns], data["test_scores"])
 
 
 def run_features(data: Data, fit: Fit, how: str, clock: Clock) -> np.ndarray:
     """Calibrated scores of the test pairs by a method that looks at their tokens."""
-    given = pair_features(data, "fit", how)
-    predict = clock.timed("fit", fit, *given, data["fit_hits"], data["fit_documents"][data["fit_rows"]])
-    return clock.timed("predict", predict, *pair_features(data, "test", how))
+    fit_features = pair_features(data, "fit", how)
+    predict = clock.measure("fit", fit, *fit_features, data["fit_hits"], data["fit_documents"][data["fit_rows"]])
+    return clock.measure("predict", predict, *pair_features(data, "test", how))
 
 
 RUNS = {"binary": run_binary, "multiclass": run_multiclass, "features": run_features}

@@ -72,21 +72,21 @@ def environment(name: str, cache: Path) -> tuple[Path | None, str]:
     RETURNS: The program, or None and what went wrong.
     """
     peer, folder = PEERS[name], cache / "quality" / "peers" / name
-    python, made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"), folder / "packages.txt"
-    wanted = "\n".join(
+    python, marker = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"), folder / "packages.txt"
+    requirements = "\n".join(
         [f"python {sys.version_info.major}.{sys.version_info.minor}", *(" ".join(step) for step in peer.packages)]
     )
-    if made.exists() and made.read_text(encoding="utf8").strip() == wanted:
+    if marker.exists() and marker.read_text(encoding="utf8").strip() == requirements:
         return python, ""
     say(f"Making an environment for {name} ...")
     shutil.rmtree(folder, ignore_errors=True)
     commands = [[sys.executable, "-m", "venv", str(folder)]]
     commands += [[str(python), "-m", "pip", "install", "--quiet", *step] for step in peer.packages]
     for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            return None, f"No environment: {error_line(done.stdout + done.stderr)}"
-    made.write_text(wanted + "\n", encoding="utf8")
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            return None, f"No environment: {error_line(process.stdout + process.stderr)}"
+    marker.write_text(requirements + "\n", encoding="utf8")
     return python, ""
 
 
@@ -106,7 +106,7 @@ def run_once(python: Path, folder: Path, scores: Path, run: tuple[str, str, str,
     scores.unlink(missing_ok=True)
     start, log = time.perf_counter(), scores.with_suffix(".log")
 
-    def failed(why: str, version: str = "") -> PeerResult:
+    def failure(why: str, version: str = "") -> PeerResult:
         return PeerResult(peer, method, how, version, "", time.perf_counter() - start, why)
 
     with tempfile.TemporaryDirectory() as empty, log.open("w", encoding="utf8") as output:
@@ -119,23 +119,23 @@ def run_once(python: Path, folder: Path, scores: Path, run: tuple[str, str, str,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, timeout=limit,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
-            return failed(f"Not done after {limit:g} s.")
-        told = json.loads(report.read_text(encoding="utf8")) if report.exists() else {}
-    if told and not told["failure"]:
-        return PeerResult(peer, method, how, told["version"], str(scores), told["seconds"], "")
-    why = told.get("failure") or error_line(log.read_text(encoding="utf8")) or "Nothing was said"
-    return failed(f"Ended by signal {-code}: {why}" if code < 0 else why, told.get("version", ""))
+            return failure(f"Not done after {limit:g} s.")
+        answer = json.loads(report.read_text(encoding="utf8")) if report.exists() else {}
+    if answer and not answer["failure"]:
+        return PeerResult(peer, method, how, answer["version"], str(scores), answer["seconds"], "")
+    why = answer.get("failure") or error_line(log.read_text(encoding="utf8")) or "Nothing was said"
+    return failure(f"Ended by signal {-code}: {why}" if code < 0 else why, answer.get("version", ""))
 
 
-def run_peers(folder: Path, cache: Path, out: Path, only: Sequence[str], limit: float = 600) -> list[PeerResult]:
+def run_peers(folder: Path, cache: Path, out: Path, names: Sequence[str], limit: float = 600) -> list[PeerResult]:
     """The results of the peers on a data set.
 
     folder (Path): Of the data set, with the arrays that peer_worker.Data describes. cache (Path): Holds the environments.
     out (Path): Holds results, in a folder for each data set (by the name of its folder) and peer.
-    only (Sequence[str]): Names of the peers to run. limit (float): Seconds that a run may take, with imports and reading.
+    names (Sequence[str]): Names of the peers to run. limit (float): Seconds that a run may take, with imports and reading.
     """
     data, results = digest(folder), []
-    for name in only:
+    for name in names:
         place = out / folder.resolve().name / name
         place.mkdir(parents=True, exist_ok=True)
         python: Path | None = None

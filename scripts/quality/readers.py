@@ -51,16 +51,16 @@ Documents = list[list[Sentence]]
 
 def documents_of(sentences: Iterable[Sentence]) -> Documents:
     """The sentences by document, documents in the order in which they begin."""
-    found: dict[str, list[Sentence]] = {}
+    documents: dict[str, list[Sentence]] = {}
     for sentence in sentences:
-        found.setdefault(sentence.document, []).append(sentence)
-    return list(found.values())
+        documents.setdefault(sentence.document, []).append(sentence)
+    return list(documents.values())
 
 
-def hold_out(documents: Documents, every: int = CHECK_EVERY) -> tuple[Documents, Documents]:
+def hold_out(documents: Documents, step: int = CHECK_EVERY) -> tuple[Documents, Documents]:
     """(the rest, every nth document): the model is trained on the first, its checkpoint chosen on the second."""
-    held = documents[every - 1 :: every]
-    return [document for number, document in enumerate(documents, 1) if number % every], held
+    check_documents = documents[step - 1 :: step]
+    return [document for number, document in enumerate(documents, 1) if number % step], check_documents
 
 
 def make_docs(documents: Documents, vocab: Vocab, size: int = SENTENCES_PER_DOC) -> Iterator[tuple[int, Doc]]:
@@ -130,7 +130,7 @@ def brown(split: str) -> Documents:
         cells = [line.split("\t") for line in block]
         if len(cells[0]) == 1 and documents[-1]:
             documents.append([])
-        words = [one for one in cells if len(one) == 2]
+        words = [cell for cell in cells if len(cell) == 2]
         if words:
             tags = {"tags": [tag for _, tag in words]}
             documents[-1].append(Sentence(str(len(documents) - 1), [word for word, _ in words], tags))
@@ -144,20 +144,20 @@ def brown_to_train(n_documents: int) -> tuple[Documents, Documents]:
     return documents[::step][:n_documents], documents[1::step][:8] if step > 1 else documents[-8:]
 
 
-def entities(name: str, split: str, every: int = 1, rename: Mapping[str, str] | None = None) -> Documents:
+def entities(name: str, split: str, step: int = 1, rename: Mapping[str, str] | None = None) -> Documents:
     """Sentences of wnut17 or wikineural_en, each a document of its own.
 
-    every (int): Keep the first of so many. rename (Mapping | None): Type -> what it is called instead. An I- tag whose entity was not opened
+    step (int): Keep the first of so many. rename (Mapping | None): Type -> what it is called instead. An I- tag whose entity was not opened
         opens one.
     """
-    renamed = rename or {}
-    blocks = list(tab_blocks(name, f"{split}.conll"))[::every]
+    names = rename or {}
+    blocks = list(tab_blocks(name, f"{split}.conll"))[::step]
     return [
         [
             Sentence(
                 str(i),
                 [row[0] for row in rows],
-                {"ents": open_entities([map_label(renamed, row[1], has_prefix=True) for row in rows])},
+                {"ents": open_entities([map_label(names, row[1], has_prefix=True) for row in rows])},
             )
         ]
         for i, (_, rows) in enumerate(blocks)
@@ -179,15 +179,15 @@ def ewt(split: str, layer: str, folder: str = "ud_english_ewt") -> Documents:
         begun = re.search(r"^# newdoc id = (\S+)", block, re.MULTILINE)
         document = begun[1] if begun else document
         words, spaces = [], []
-        last_of_word, spaced = 0, True  # of the multiword token (ID 3-4) that is open
+        last_of_word, has_space = 0, True  # of the multiword token (ID 3-4) that is open
         for row in (line.split("\t") for line in lines if line[:1].isdigit()):
             follows = "SpaceAfter=No" not in row[9]
             if "-" in row[0]:
-                last_of_word, spaced = int(row[0].partition("-")[2]), follows
+                last_of_word, has_space = int(row[0].partition("-")[2]), follows
             elif "." not in row[0]:
                 number = int(row[0])
                 words.append(row)
-                spaces.append(follows if number > last_of_word else number == last_of_word and spaced)
+                spaces.append(follows if number > last_of_word else number == last_of_word and has_space)
         feats = ["" if row[5] == "_" else row[5] for row in words]
         gold = {"tags": [row[4] for row in words]} if layer == "tags" else {"pos": [row[3] for row in words], "morphs": feats}
         sentences.append(Sentence(document, [row[1] for row in words], gold, spaces))
@@ -207,16 +207,16 @@ def dante_file(name: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "data" / name / "annotated.conllu"
 
 
-def read_dante(path: Path, skipped: Counter[str]) -> Documents:
+def read_dante(path: Path, n_skipped: Counter[str]) -> Documents:
     """Forms, UPOS and FEATS of syntactic words: rows of contractions (ID 3-4) and empty nodes (ID 8.1) are skipped.
 
-    skipped (Counter): Takes the malformed features (not Name=Value), which are left out. RAISES ValueError: a sentence without sent_id.
+    n_skipped (Counter): Takes the malformed features (not Name=Value), which are left out. RAISES ValueError: a sentence without sent_id.
     """
 
     def clean(feats: str) -> str:
-        given = [] if feats == "_" else feats.split("|")
-        skipped.update(feature for feature in given if not FEATURE.fullmatch(feature))
-        return "|".join(feature for feature in given if FEATURE.fullmatch(feature))
+        features = [] if feats == "_" else feats.split("|")
+        n_skipped.update(feature for feature in features if not FEATURE.fullmatch(feature))
+        return "|".join(feature for feature in features if FEATURE.fullmatch(feature))
 
     sentences = []
     for lines in blocks(path.read_text(encoding="utf8").split("\n")):
@@ -243,13 +243,13 @@ def split(documents: Documents, shares: Mapping[str, float], seed: int = 0) -> d
     names = sorted(document[0].document for document in documents)
     random.Random(seed).shuffle(names)
     *parts, last = shares
-    part_of, done, begin = dict.fromkeys(names, last), 0.0, 0
+    part_of, share_before, begin = dict.fromkeys(names, last), 0.0, 0
     for part in parts:
-        done += shares[part]
-        end = round(done * len(names))
+        share_before += shares[part]
+        end = round(share_before * len(names))
         part_of.update(dict.fromkeys(names[begin:end], part))
         begin = end
-    return {part: [one for one in documents if part_of[one[0].document] == part] for part in shares}
+    return {part: [cell for cell in documents if part_of[cell[0].document] == part] for part in shares}
 
 
 def dante(name: str, shares: Mapping[str, float]) -> dict[str, Documents]:

@@ -67,10 +67,10 @@ def places(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 def mutate(tree: dict[str, Any], rng: random.Random) -> None:
     """Change one place: any of all, or one that is reached by as many choices as it lies deep (a table of trials holds most of all places)."""
-    every = list(places(tree))
-    if not every:
+    all_places = list(places(tree))
+    if not all_places:
         return
-    holder, key = rng.choice(every) if rng.random() < 0.4 else _descend(tree, rng)
+    holder, key = rng.choice(all_places) if rng.random() < 0.4 else _descend(tree, rng)
     value = holder[key]
     kind = rng.random()
     if isinstance(value, np.ndarray) and kind < 0.7:
@@ -80,8 +80,8 @@ def mutate(tree: dict[str, Any], rng: random.Random) -> None:
     elif isinstance(value, str) and kind < 0.4:
         holder[key] = rng.choice(NAMES)
     elif kind < 0.6:
-        other, there = rng.choice(every)
-        holder[key] = copy.deepcopy(other[there])
+        source_place, target = rng.choice(all_places)
+        holder[key] = copy.deepcopy(source_place[target])
     else:
         holder[key] = copy.deepcopy(rng.choice(VALUES))
 
@@ -89,46 +89,46 @@ def mutate(tree: dict[str, Any], rng: random.Random) -> None:
 def _descend(tree: Any, rng: random.Random) -> tuple[Any, Any]:
     """A place below a tree that is not empty."""
     key = rng.choice(list(tree) if isinstance(tree, dict) else range(len(tree)))
-    below = tree[key]
-    if isinstance(below, (dict, list)) and below and rng.random() < 0.9:
-        return _descend(below, rng)
+    child = tree[key]
+    if isinstance(child, (dict, list)) and child and rng.random() < 0.9:
+        return _descend(child, rng)
     return tree, key
 
 
 def change_container(value: Any, rng: random.Random) -> None:
     """Drop, rename, repeat or exchange what a dict or list holds, or add to it."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-    what = rng.choice(["drop", "add", "swap", "repeat"]) if keys else "add"
-    if what == "drop":
+    kind = rng.choice(["drop", "add", "swap", "repeat"]) if keys else "add"
+    if kind == "drop":
         del value[rng.choice(keys)]
-    elif what == "swap":
-        one, other = rng.choice(keys), rng.choice(keys)
-        value[one], value[other] = value[other], value[one]
+    elif kind == "swap":
+        key, source_place = rng.choice(keys), rng.choice(keys)
+        value[key], value[source_place] = value[source_place], value[key]
     elif isinstance(value, dict):
         value[rng.choice(["x", "", "alone", "pooling", "y_"])] = rng.choice(VALUES)
     else:
-        value.append(copy.deepcopy(value[rng.choice(keys)] if what == "repeat" else rng.choice(VALUES)))
+        value.append(copy.deepcopy(value[rng.choice(keys)] if kind == "repeat" else rng.choice(VALUES)))
 
 
 def changed_array(value: Any, rng: random.Random) -> Any:
     """The array with another element, type, length, order or shape."""
-    what = rng.choice(["element", "element", "element", "type", "cut", "longer", "order", "shape", "scale"])
-    if what == "element" and value.size:
-        changed = value.copy()
+    kind = rng.choice(["element", "element", "element", "type", "cut", "longer", "order", "shape", "scale"])
+    if kind == "element" and value.size:
+        damaged_value = value.copy()
         with np.errstate(all="ignore"):
-            given = rng.choice([-1, 0, 1, 2, 0.5, 2**31, 2**53, 1e18, 1e300, -1e300, np.nan, np.inf, -np.inf])
-            changed.flat[rng.randrange(value.size)] = np.array(given).astype(value.dtype)
-        return changed
-    if what == "type" and value.dtype.kind in "fiub":
+            factor = rng.choice([-1, 0, 1, 2, 0.5, 2**31, 2**53, 1e18, 1e300, -1e300, np.nan, np.inf, -np.inf])
+            damaged_value.flat[rng.randrange(value.size)] = np.array(factor).astype(value.dtype)
+        return damaged_value
+    if kind == "type" and value.dtype.kind in "fiub":
         with np.errstate(all="ignore"):
             return value.astype(rng.choice(["f4", "f2", "i8", "i1", "u8", "?", "U5", "c16", "S3"]))
-    if what == "cut" and value.size and value.ndim:
+    if kind == "cut" and value.size and value.ndim:
         return value[: rng.randrange(len(value))].copy()
-    if what == "longer" and value.size and value.ndim:
+    if kind == "longer" and value.size and value.ndim:
         return np.concatenate([value, value[-1:]] * rng.choice([1, 2]))
-    if what == "order" and value.ndim:
+    if kind == "order" and value.ndim:
         return value[::-1].copy()
-    if what == "scale" and value.dtype.kind in "fiu":
+    if kind == "scale" and value.dtype.kind in "fiu":
         with np.errstate(all="ignore"):
             return value * np.array(rng.choice([-1, 0, 2, 1000])).astype(value.dtype)
     return value.reshape(1, *value.shape) if rng.random() < 0.5 else value.reshape(-1, 1)
@@ -143,7 +143,7 @@ def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
     return data[:i] + {"change": piece, "insert": piece + data[i : i + 1], "leave out": b""}[change] + data[i + 1 :]
 
 
-def opened(data: bytes) -> dict[str, Any]:
+def unpack_state(data: bytes) -> dict[str, Any]:
     """What a component of ours saved, down to numbers and texts."""
     outer: Any = srsly.msgpack_loads(data)
     is_spacys = "body" not in outer
@@ -157,7 +157,7 @@ def opened(data: bytes) -> dict[str, Any]:
     return {"state": state}
 
 
-def closed(tree: dict[str, Any], data: bytes) -> bytes:
+def pack_state(tree: dict[str, Any], data: bytes) -> bytes:
     """The bytes of such a tree. data (bytes): As they were; what is not in the tree is theirs."""
     outer: Any = srsly.msgpack_loads(data)
     state = tree.get("state")
@@ -199,21 +199,21 @@ class Fuzzer:
         """The state with one to three places changed."""
         rng = random.Random(seed)
         while True:
-            tree = opened(self.whole)
+            tree = unpack_state(self.whole)
             for _ in range(rng.choice([1, 1, 2, 3])):
                 mutate(tree, rng)
             with contextlib.suppress(Exception):  # lone surrogates cannot be written
-                data = damaged_bytes(self.whole, rng) if self.as_bytes else closed(tree, self.whole)
+                data = damaged_bytes(self.whole, rng) if self.as_bytes else pack_state(tree, self.whole)
                 if data != self.whole:
                     return data
 
     def try_one(self, seed: int) -> tuple[str, str]:
         """(what became of it, what is bad about that: "" if nothing)."""
-        data, before = self.damaged(seed), self.pipe.to_bytes()  # with words that its vocab met meanwhile
+        data, old_data = self.damaged(seed), self.pipe.to_bytes()  # with words that its vocab met meanwhile
         try:
             self.pipe.from_bytes(data)
         except CalibError as error:
-            return error.code, self._refused(error, before)
+            return error.code, self._refused(error, old_data)
         except Exception as error:
             if self.is_spacys:
                 self.pipe.from_bytes(self.whole)
@@ -230,12 +230,12 @@ class Fuzzer:
         finally:
             self.pipe.from_bytes(self.whole)
 
-    def _refused(self, error: CalibError, before: bytes) -> str:
+    def _refused(self, error: CalibError, old_data: bytes) -> str:
         if error.code not in (*WHEN_LOADED, "C020"):
             return f"refused as {error.code}"
         if len(str(error)) > LONGEST or "a" * 60 in str(error) or "\n" in str(error):
             return f"prints what was given: {error}"
-        if self.pipe.to_bytes() != before:
+        if self.pipe.to_bytes() != old_data:
             return "a refused load changed the pipe"
         return "" if gc.isenabled() else "the collector stays off"
 
@@ -249,13 +249,13 @@ class Fuzzer:
         return [doc.to_bytes() for doc in docs], facts
 
     def _show(self, doc: Any) -> str:
-        held = [value for token in doc for value in _numbers(token)]
+        numbers = [value for token in doc for value in _numbers(token)]
         for view in filter(None, (doc._.calib, doc._.calib_ent)):
-            held += [*view.raw.tolist(), *view.calibrated.tolist(), *(span.score for span in (*view.ents, *view.candidates))]
-        held += [value for one in doc.ents for value in (one._.calib_links or {}).values()]
-        outside = [value for value in held if not 0 <= value <= 1]
-        if outside:
-            raise ValueError(f"scores outside [0, 1]: {outside}")
+            numbers += [*view.raw.tolist(), *view.calibrated.tolist(), *(span.score for span in (*view.ents, *view.candidates))]
+        numbers += [value for key in doc.ents for value in (key._.calib_links or {}).values()]
+        bad_numbers = [value for value in numbers if not 0 <= value <= 1]
+        if bad_numbers:
+            raise ValueError(f"scores outside [0, 1]: {bad_numbers}")
         facts = describe(self.pipe) if self.pipe.fitted else {}
         if facts:
             with contextlib.redirect_stdout(io.StringIO()):
@@ -270,17 +270,17 @@ def _numbers(token: Any) -> list[float]:
 
 def report(fuzzer: Fuzzer, title: str, seeds: range, totals: Counter[str]) -> int:
     """Try these cases and print what became of them. RETURNS (int): Bad ones."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     bad: dict[str, list[int]] = {}
     for seed in seeds:
         outcome, wrong = fuzzer.try_one(seed)
-        seen[outcome] += 1
+        counts[outcome] += 1
         if wrong:
             bad.setdefault(wrong[:160], []).append(seed)
-    print(f"{title}: {len(seeds):,} cases, " + ", ".join(f"{name} {n:,}" for name, n in seen.most_common()), flush=True)
-    for wrong, found in bad.items():
-        print(f"  seed {found[0]} and {len(found) - 1} more: {wrong}")
-    totals.update(seen)
+    print(f"{title}: {len(seeds):,} cases, " + ", ".join(f"{name} {n:,}" for name, n in counts.most_common()), flush=True)
+    for wrong, cases in bad.items():
+        print(f"  seed {cases[0]} and {len(cases) - 1} more: {wrong}")
+    totals.update(counts)
     return sum(map(len, bad.values()))
 
 
@@ -302,10 +302,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--bytes", action="store_true", help="damage bytes, and leave the checksum as it was")
     parser.add_argument("--cases", type=int, default=10_000, help="of each component")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
-    given = parser.parse_args(arguments)
+    factor = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    seeds, totals = range(given.seed, given.seed + given.cases), Counter[str]()
-    n_bad = sum(report(fuzzer, title, seeds, totals) for title, fuzzer in fuzzers(given.pipelines, given.bytes))
+    seeds, totals = range(factor.seed, factor.seed + factor.cases), Counter[str]()
+    n_bad = sum(report(fuzzer, title, seeds, totals) for title, fuzzer in fuzzers(factor.pipelines, factor.bytes))
     print(f"in all: {totals.total():,} cases, " + ", ".join(f"{name} {n:,}" for name, n in totals.most_common()))
     print(f"{n_bad} bad")
     return 1 if n_bad else 0

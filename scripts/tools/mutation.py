@@ -38,13 +38,13 @@ COPIED = ("spacy_calib", "tests", "scripts", "configs", "docs", "setup.cfg", "py
 UNDERNEATH = ("spacy", "hypothesis", "scipy.optimize", "scipy.sparse", "scipy.stats", "sklearn.linear_model", "typer")
 _PAIRS = [("Lt", "LtE"), ("Gt", "GtE"), ("Eq", "NotEq"), ("In", "NotIn"), ("Is", "IsNot"), ("Add", "Sub"), ("Mult", "Div"), ("And", "Or"),
           ("BitAnd", "BitOr")]  # fmt: skip
-OPERATORS = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])} | {
+OPERATORS = {name: new_name for pair in _PAIRS for name, new_name in (pair, pair[::-1])} | {
     "Pow": "Mult",
     "FloorDiv": "Mult",
     "USub": "UAdd",
 }
 _CALLS = [("min", "max"), ("minimum", "maximum"), ("any", "all"), ("sum", "mean"), ("floor", "ceil"), ("argmin", "argmax")]
-NAMES = {one: other for pair in _CALLS for one, other in (pair, pair[::-1])}
+NAMES = {name: new_name for pair in _CALLS for name, new_name in (pair, pair[::-1])}
 WORDS = {"left": "right", "right": "left"}
 
 
@@ -65,15 +65,15 @@ def alternatives(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Compare):
         for i, op in enumerate(node.ops):
             if type(op).__name__ in OPERATORS:
-                other = getattr(ast, OPERATORS[type(op).__name__])()
-                yield ast.Compare(node.left, [*node.ops[:i], other, *node.ops[i + 1 :]], node.comparators)
+                new_name = getattr(ast, OPERATORS[type(op).__name__])()
+                yield ast.Compare(node.left, [*node.ops[:i], new_name, *node.ops[i + 1 :]], node.comparators)
     elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign, ast.UnaryOp)):
         kind = type(node.op).__name__
         if kind in ("Not", "Invert"):
             yield node.operand  # type: ignore[union-attr]
         elif kind in OPERATORS:
-            other = getattr(ast, OPERATORS[kind])()
-            yield type(node)(**{field: getattr(node, field) for field in node._fields} | {"op": other})
+            new_name = getattr(ast, OPERATORS[kind])()
+            yield type(node)(**{field: getattr(node, field) for field in node._fields} | {"op": new_name})
     elif isinstance(node, ast.Constant):
         if isinstance(node.value, bool):
             yield ast.Constant(not node.value)
@@ -104,12 +104,12 @@ def runs(tree: ast.AST) -> Iterator[ast.AST]:
 
 def mutants(path: str) -> list[Mutant]:
     """All mutants of a module."""
-    found = []
+    matches = []
     for place, node in enumerate(runs(ast.parse((ROOT / path).read_text(encoding="utf-8")))):
         for which, new in enumerate(alternatives(node)):
-            before, after = (ast.unparse(ast.fix_missing_locations(one)).split("\n")[0] for one in (node, new))
-            found.append(Mutant(path, node.lineno, f"{before}  ->  {after}", place, which))  # type: ignore[attr-defined]
-    return found
+            before, after = (ast.unparse(ast.fix_missing_locations(name)).split("\n")[0] for name in (node, new))
+            matches.append(Mutant(path, node.lineno, f"{before}  ->  {after}", place, which))  # type: ignore[attr-defined]
+    return matches
 
 
 def source_of(mutant: Mutant) -> str:
@@ -139,16 +139,16 @@ def test_files() -> dict[Path, str]:
     return {file: (ROOT / file).read_text(encoding="utf-8") for file in files if not {*file.parts} & {*ELSEWHERE}}
 
 
-def tests_near(path: str, texts: dict[Path, str], most: int) -> list[str]:
+def tests_near(path: str, texts: dict[Path, str], n_files: int) -> list[str]:
     """The files of tests that may notice a change of a module, the mirrored one first."""
-    inside = Path(path).relative_to("spacy_calib").with_suffix("")
-    dotted, name = ".".join(("spacy_calib", *inside.parts)), f"test_{inside.name}.py"
-    mirror = Path("tests") / inside.parent / name
-    found = [file for file, text in texts.items() if file.name == name or dotted in text.replace(" import ", ".")]
-    if not found:
-        room = [file for file in texts if file.parts[1] == inside.parts[0]]
-        found = [file for file in room if inside.name.split("_")[0] in texts[file]] or room
-    return [file.as_posix() for file in sorted(found, key=lambda file: file != mirror)[:most]]
+    module = Path(path).relative_to("spacy_calib").with_suffix("")
+    dotted_name, name = ".".join(("spacy_calib", *module.parts)), f"test_{module.name}.py"
+    mirror = Path("tests") / module.parent / name
+    matches = [file for file, text in texts.items() if file.name == name or dotted_name in text.replace(" import ", ".")]
+    if not matches:
+        room = [file for file in texts if file.parts[1] == module.parts[0]]
+        matches = [file for file in room if module.name.split("_")[0] in texts[file]] or room
+    return [file.as_posix() for file in sorted(matches, key=lambda file: file != mirror)[:n_files]]
 
 
 def make_copy(folder: Path) -> Path:
@@ -190,10 +190,10 @@ class Job(NamedTuple):
 
 def run_all(todo: Sequence[tuple[Mutant | None, list[str]]], copies: list[Path], seconds: int) -> Iterator[tuple[Job, int]]:
     """Each job and the code that it ended with, as they end."""
-    left, running = list(todo)[::-1], dict[int, Job]()
-    while left or running:
-        while left and copies:
-            job = Job(*left.pop(), copies.pop())
+    todo_left, running = list(todo)[::-1], dict[int, Job]()
+    while todo_left or running:
+        while todo_left and copies:
+            job = Job(*todo_left.pop(), copies.pop())
             if job.mutant is not None:
                 (job.copy / job.mutant.path).write_text(source_of(job.mutant), encoding="utf-8")
             running[fork_tests(job.copy, job.tests, seconds)] = job
@@ -205,22 +205,22 @@ def run_all(todo: Sequence[tuple[Mutant | None, list[str]]], copies: list[Path],
         yield job, os.waitstatus_to_exitcode(status)
 
 
-def judge(chosen: Sequence[Mutant], options: argparse.Namespace) -> dict[Mutant, bool]:
+def judge(sample: Sequence[Mutant], options: argparse.Namespace) -> dict[Mutant, bool]:
     """Mutant -> whether it was killed. RAISES SystemExit: tests fail before anything is changed."""
-    texts, found = test_files(), {}
-    near = {mutant: tests_near(mutant.path, texts, options.files) for mutant in chosen}
-    with tempfile.TemporaryDirectory() as held:
-        copies = [make_copy(Path(os.path.realpath(held), str(job))) for job in range(options.jobs)]
-        unchanged = [(None, [file]) for file in sorted({file for files in near.values() for file in files})]
-        for job, code in run_all(unchanged, copies, 5 * options.seconds):
+    texts, matches = test_files(), {}
+    near_tests = {mutant: tests_near(mutant.path, texts, options.files) for mutant in sample}
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [make_copy(Path(os.path.realpath(folder), str(job))) for job in range(options.jobs)]
+        base_jobs = [(None, [file]) for file in sorted({file for files in near_tests.values() for file in files})]
+        for job, code in run_all(base_jobs, copies, 5 * options.seconds):
             if code not in (0, 5):
                 sys.exit(f"The tests fail before anything is changed: {job.tests[0]} ended with {code}")
-        for job, code in run_all(list(near.items()), copies, options.seconds):
+        for job, code in run_all(list(near_tests.items()), copies, options.seconds):
             assert job.mutant is not None
-            found[job.mutant] = code not in (0, 5)
-            said = {0: "survived", 5: "run by no test"}.get(code, "killed")
-            print(f"{said}: {job.mutant.path}:{job.mutant.line}: {job.mutant.change} ({' '.join(job.tests)})", flush=True)
-    return found
+            matches[job.mutant] = code not in (0, 5)
+            outcome = {0: "survived", 5: "run by no test"}.get(code, "killed")
+            print(f"{outcome}: {job.mutant.path}:{job.mutant.line}: {job.mutant.change} ({' '.join(job.tests)})", flush=True)
+    return matches
 
 
 def main() -> None:
@@ -237,14 +237,16 @@ def main() -> None:
         return
     places = [ROOT / path for path in options.paths]
     files = [file for place in places for file in ([place] if place.suffix == ".py" else sorted(place.rglob("*.py")))]
-    made = [mutant for file in files for mutant in mutants(file.relative_to(ROOT).as_posix())]
-    chosen = random.Random(options.seed).sample(made, min(options.sample, len(made)))
+    all_mutants = [mutant for file in files for mutant in mutants(file.relative_to(ROOT).as_posix())]
+    sample = random.Random(options.seed).sample(all_mutants, min(options.sample, len(all_mutants)))
     for name in UNDERNEATH:
         importlib.import_module(name)
     began = time.monotonic()
-    killed = judge(chosen, options)
-    n = sum(killed.values())
-    print(f"{n} of {len(killed)} killed, of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s")
+    is_killed = judge(sample, options)
+    n = sum(is_killed.values())
+    print(
+        f"{n} of {len(is_killed)} killed, of {len(all_mutants)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s"
+    )
 
 
 if __name__ == "__main__":

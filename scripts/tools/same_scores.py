@@ -134,7 +134,7 @@ SETS = {
         "ner",
         lambda cache: trained("wikineural", cache, 400) / "model-best",
         read_sentences(lambda: readers.entities("wikineural_en", "dev"), "dev"),
-        read_sentences(lambda: readers.entities("wikineural_en", "test", every=5), "test"),
+        read_sentences(lambda: readers.entities("wikineural_en", "test", step=5), "test"),
     ),
     "polarity": ScoredSet("textcat", trained_textcat, read_snippets("dev"), read_snippets("test")),
     "parser": ScoredSet("parser", trained_parser, read_conllu("dev"), read_conllu("test")),
@@ -180,7 +180,7 @@ def scores_of(folder: Path, file: Path) -> dict[str, Floats]:
 def evaluated_numbers(folder: Path, file: Path) -> dict[str, float]:
     """Path in the JSON of `calib evaluate` -> number, for every number there."""
     command = [sys.executable, "-m", "spacy", "calib", "evaluate", str(folder), str(file), "--format", "json"]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     numbers: dict[str, float] = {}
 
     def walk(value: Any, path: str) -> None:
@@ -190,7 +190,7 @@ def evaluated_numbers(folder: Path, file: Path) -> dict[str, float]:
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             numbers[path] = float(value)
 
-    walk(json.loads(done.stdout), "")
+    walk(json.loads(process.stdout), "")
     return numbers
 
 
@@ -198,17 +198,17 @@ def save_scores(output: Path, names: Sequence[str], cache: Path, fit_options: Se
     """Fit every set and write all scores into one file; what the file has of other sets stays."""
     arrays: dict[str, Floats] = dict(np.load(output)) if output.exists() else {}
     for name in names:
-        chosen, folder = SETS[name], cache / "same_scores" / "data" / name
+        scored_set, folder = SETS[name], cache / "same_scores" / "data" / name
         folder.mkdir(parents=True, exist_ok=True)
-        model, test = chosen.model(cache), chosen.test(folder)
-        calibrated = output.with_suffix("") / name
-        calibrated.parent.mkdir(parents=True, exist_ok=True)
-        words = ["pretrained", model] if chosen.fit is None else ["fit", model, chosen.fit(folder)]
-        options = ["--component", chosen.component, "--force", "--silent", *(fit_options if chosen.fit else ())]
-        command = [sys.executable, "-m", "spacy", "calib", *map(str, words), str(calibrated), *options]
+        model, test = scored_set.model(cache), scored_set.test(folder)
+        pipeline = output.with_suffix("") / name
+        pipeline.parent.mkdir(parents=True, exist_ok=True)
+        words = ["pretrained", model] if scored_set.fit is None else ["fit", model, scored_set.fit(folder)]
+        options = ["--component", scored_set.component, "--force", "--silent", *(fit_options if scored_set.fit else ())]
+        command = [sys.executable, "-m", "spacy", "calib", *map(str, words), str(pipeline), *options]
         subprocess.run(command, check=True, stdout=sys.stderr)
-        arrays |= {f"{name}/{key}": values for key, values in scores_of(calibrated, test).items()}
-        numbers = evaluated_numbers(calibrated, test)
+        arrays |= {f"{name}/{key}": values for key, values in scores_of(pipeline, test).items()}
+        numbers = evaluated_numbers(pipeline, test)
         arrays[f"{name}/evaluate"] = np.array(list(numbers.values()))
         arrays[f"{name}/keys"] = np.array(list(numbers))
         say(
@@ -228,7 +228,10 @@ def compare(before: Path, after: Path, tolerance: float) -> int:
                 paths = [file[name.replace("/evaluate", "/keys")].tolist() for file in (old, new)]
                 keys += [f"{name}{path}" for path in sorted(set(paths[0]) ^ set(paths[1]))]
                 common = sorted(set(paths[0]) & set(paths[1]))
-                a, b = (values[[own.index(path) for path in common]] for values, own in zip((a, b), paths, strict=True))
+                a, b = (
+                    values[[file_paths.index(path) for path in common]]
+                    for values, file_paths in zip((a, b), paths, strict=True)
+                )
             if a.shape != b.shape:
                 different.append(name)
                 row(name, f"{len(a):,} and {len(b):,}", "-", "-", "-")

@@ -298,7 +298,7 @@ def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
 
     Otherwise a loop that reads a score of each token and sets an extension of its own would search all values set before.
     """
-    user_data = doc.user_data
+    user_data: UserData = doc.user_data
     size, last = len(user_data), _LAST_READ.get(attr)
     if last is not None and last[0]() is doc:
         doc_ref, size_then, blocks = last

@@ -181,11 +181,6 @@ class ScoredCorpus:
         pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)
 
-    def tags_met(self) -> list[str]:
-        """Return the tags with a score, in order of first occurrence."""
-        tags, first = np.unique(self.tags, return_index=True)
-        return [self.names[tag] for tag in tags[np.argsort(first)].tolist()]
-
     def text(self, first: int, last: int) -> str:
         """Return the text of the tokens from `first` to before `last`, without white space at both ends."""
         words, spaces = self.words[first:last].tolist(), self.spaces[first:last].tolist()

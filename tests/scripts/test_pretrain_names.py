@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from pretrain.entities import PERSON_GAIN, SLACK, TYPES, Judged, add_lists
+from pretrain.entities import CONTRADICTIONS, PERSON_GAIN, SLACK, SUPPORTS, TYPES, Judged, add_lists
 from pretrain.sources import AS_IT_IS, Source, in_form
 from quality.readers import Sentence
 
 from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists
+from spacy_calib.plugins.pretrained.names import NameLists
 from spacy_calib.types import Spans
 
 LISTS = NameLists({"first_names": {"ann"}, "places": {"ghana"}, "organizations": {"acme"}, "ordinary_words": {"people"}})

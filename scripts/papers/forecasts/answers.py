@@ -61,16 +61,18 @@ def size_curve(
 
     n_units: How many units, for each point of the curve. draws (int): Sets for each. RAISES ValueError: more units are asked for than there are.
     """  # fmt: skip
-    known = np.unique(fit.units)
-    if max(n_units) > len(known):
-        raise ValueError(f"{max(n_units)} units are asked for, but there are {len(known)}")
-    found = []
+    known_units = np.unique(fit.units)
+    if max(n_units) > len(known_units):
+        raise ValueError(f"{max(n_units)} units are asked for, but there are {len(known_units)}")
+    features = []
     for n in n_units:
         for _ in range(draws):
-            own = fit.of_units(rng.choice(known, n, replace=False))
-            made = tune(prototype, own.features, own.hits, own.units, sizes).forecaster
-            found.append(Point(n, made.size, split_loss(np.clip(made.predict(test.features), 0.0, 1.0), test.hits)))
-    return found
+            sample = fit.of_units(rng.choice(known_units, n, replace=False))
+            forecaster = tune(prototype, sample.features, sample.hits, sample.units, sizes).forecaster
+            features.append(
+                Point(n, forecaster.size, split_loss(np.clip(forecaster.predict(test.features), 0.0, 1.0), test.hits))
+            )
+    return features
 
 
 # The logarithm of how much likelier the best answer is than the second is cut here: beyond it a float tells nothing apart, and where there is
@@ -129,25 +131,25 @@ class Answers:
         return [tuple(part.tolist()) for part in np.split(self.labels, self.firsts[1:])] if len(self) else []
 
 
-def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[str, Floats]:
+def answer_features(answers: Answers, known_units: set[Answer] | None = None) -> dict[str, Floats]:
     """Return the features that predict whether a whole answer is right, by name, shape (n,) each.
 
     Features from scores that the answers lack are left out.
 
-    known (set | None): Answers that are admissible: words of a list.
+    known_units (set | None): Answers that are admissible: words of a list.
     RETURNS (dict): length, known, chance (its logarithm), gap, least_margin (of the marginals, over its positions), least_alone (of the classifier's scores).
     """
-    found = {"length": answers.lengths.astype(np.float64)}
-    if known is not None:
-        found["known"] = np.array([one in known for one in answers.each()], dtype=np.float64)
+    features = {"length": answers.lengths.astype(np.float64)}
+    if known_units is not None:
+        features["known"] = np.array([answer in known_units for answer in answers.each()], dtype=np.float64)
     if answers.log_chances is not None:
-        found["chance"] = np.maximum(answers.log_chances, -FARTHEST_GAP)
+        features["chance"] = np.maximum(answers.log_chances, -FARTHEST_GAP)
     if answers.gaps is not None:
-        found["gap"] = np.minimum(answers.gaps, FARTHEST_GAP)
+        features["gap"] = np.minimum(answers.gaps, FARTHEST_GAP)
     for name, scores in (("least_margin", answers.marginals), ("least_alone", answers.alone)):
         if scores is not None:
-            found[name] = _least(margins(scores), answers)
-    return found
+            features[name] = _minimum(margins(scores), answers)
+    return features
 
 
 def position_features(answers: Answers) -> dict[str, Floats]:
@@ -157,14 +159,14 @@ def position_features(answers: Answers) -> dict[str, Floats]:
         label_0, label_1 ... (whether it is this one), pseudomargin (of the conditionals), margin (of the marginals), agrees (whether the
         likeliest label by the marginals is that of the answer), alone (margin of the classifier's scores).
     """
-    found = {"share": same_in_answer(answers), "neighbours": same_beside(answers)}
-    found |= {f"label_{k}": (answers.labels == k).astype(np.float64) for k in range(answers.n_labels)}
+    features = {"share": same_in_answer(answers), "neighbours": same_beside(answers)}
+    features |= {f"label_{k}": (answers.labels == k).astype(np.float64) for k in range(answers.n_labels)}
     for name, scores in (("pseudomargin", answers.conditionals), ("margin", answers.marginals), ("alone", answers.alone)):
         if scores is not None:
-            found[name] = margins(scores)
+            features[name] = margins(scores)
     if answers.marginals is not None:
-        found["agrees"] = (answers.marginals.argmax(axis=1) == answers.labels).astype(np.float64)
-    return found
+        features["agrees"] = (answers.marginals.argmax(axis=1) == answers.labels).astype(np.float64)
+    return features
 
 
 def same_in_answer(answers: Answers) -> Floats:
@@ -176,20 +178,22 @@ def same_in_answer(answers: Answers) -> Floats:
 
 def same_beside(answers: Answers) -> Floats:
     """How many of the positions beside each (one or two) have its label, as a share of the answer's positions."""
-    same = np.zeros(len(answers.labels))
+    is_same = np.zeros(len(answers.labels))
     equal = (answers.labels[1:] == answers.labels[:-1]) & (answers.of_position[1:] == answers.of_position[:-1])
-    same[1:] += equal
-    same[:-1] += equal
-    return same / answers.lengths[answers.of_position]
+    is_same[1:] += equal
+    is_same[:-1] += equal
+    return is_same / answers.lengths[answers.of_position]
 
 
 def columns(features: Mapping[str, Floats], names: Sequence[str]) -> Floats:
     """Some of the features side by side, shape (n, k). names: A name that ends in "_" stands for all that begin so."""
-    wanted = [one for name in names for one in features if one == name or (name.endswith("_") and one.startswith(name))]
-    return np.stack([features[name] for name in wanted], axis=1)
+    units = [
+        answer for name in names for answer in features if answer == name or (name.endswith("_") and answer.startswith(name))
+    ]
+    return np.stack([features[name] for name in units], axis=1)
 
 
-def _least(values: Floats, answers: Answers) -> NDArray[np.float64]:
+def _minimum(values: Floats, answers: Answers) -> NDArray[np.float64]:
     return np.minimum.reduceat(values, answers.firsts) if len(answers) else np.zeros(0)
 
 
@@ -200,8 +204,8 @@ def best_answers(sums: ChainSums, alone: Floats | None = None) -> Answers:
     """
     chains = sums.chains
     best = k_best(chains, 2)
-    gaps = [float(one.scores[0] - one.scores[1]) if len(one.scores) > 1 else np.inf for one in best]
-    labels = [one.labels[0] for one in best]
+    gaps = [float(answer.scores[0] - answer.scores[1]) if len(answer.scores) > 1 else np.inf for answer in best]
+    labels = [answer.labels[0] for answer in best]
     flat = np.concatenate([np.zeros(0, dtype=np.intp), *labels])
     return Answers(
         flat,
@@ -221,10 +225,10 @@ def conditionals(chains: Chains, labels: Any) -> Any:
     labels (array): Columns, shape (N,), likewise.
     """
     packing = chains.packing
-    packed = labels[packing.flat_index]
-    before, after = packing.neighbours
+    flat_labels = labels[packing.flat_index]
+    previous, next_labels = packing.neighbours
     scores = chains.scores.copy()
-    scores[after] += chains.transitions[packed[before]]
-    scores[before] += chains.transitions[:, packed[after]].T
+    scores[next_labels] += chains.transitions[flat_labels[previous]]
+    scores[previous] += chains.transitions[:, flat_labels[next_labels]].T
     chance = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
     return (chance / chance.sum(axis=1, keepdims=True))[packing.packed_index]

@@ -54,9 +54,9 @@ class Model:
 
 def read_script() -> Script:
     """RAISES SystemExit: see `data_folder`."""
-    held = np.load(data_folder() / "ocr_letters" / "letters.npz", allow_pickle=False)
-    pixels = np.unpackbits(held["pixels_packed"], axis=1).astype(np.float64)
-    return Script(pixels, held["labels"].astype(np.intp), np.diff(held["word_offsets"]).astype(np.intp))
+    arrays = np.load(data_folder() / "ocr_letters" / "letters.npz", allow_pickle=False)
+    pixels = np.unpackbits(arrays["pixels_packed"], axis=1).astype(np.float64)
+    return Script(pixels, arrays["labels"].astype(np.intp), np.diff(arrays["word_offsets"]).astype(np.intp))
 
 
 def train(script: Script, ridge: float, steps: int) -> Model:
@@ -71,15 +71,15 @@ def train(script: Script, ridge: float, steps: int) -> Model:
         return Model(parts[0], Potentials(*parts[1:]))
 
     def loss(values: Floats) -> tuple[float, Floats]:
-        found = likelihood(model_of(values).chains(script), gold)
-        off = np.concatenate(found.d_scores)
+        result = likelihood(model_of(values).chains(script), gold)
+        off = np.concatenate(result.d_scores)
         of_pixels = np.concatenate([script.pixels.T @ off, off.sum(axis=0, keepdims=True)])
-        gradient = [of_pixels, found.d_potentials.transitions, off[first].sum(axis=0), off[last].sum(axis=0)]
+        gradient = [of_pixels, result.d_potentials.transitions, off[first].sum(axis=0), off[last].sum(axis=0)]
         flat = np.concatenate([part.reshape(-1) for part in gradient])
-        return found.loss + ridge / 2 * float(values @ values), flat + ridge * values
+        return result.loss + ridge / 2 * float(values @ values), flat + ridge * values
 
-    found = minimize(loss, np.zeros(bounds[-1]), jac=True, method="L-BFGS-B", options={"maxiter": steps})
-    return model_of(found.x)
+    result = minimize(loss, np.zeros(bounds[-1]), jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    return model_of(result.x)
 
 
 def train_margin(script: Script, ridge: float, steps: int) -> Model:
@@ -90,26 +90,26 @@ def train_margin(script: Script, ridge: float, steps: int) -> Model:
     shapes = ((pixels.shape[1], LETTERS), (LETTERS, LETTERS), (LETTERS,), (LETTERS,))
     weights, squares, total = ([np.zeros(shape) for shape in shapes] for _ in range(3))
     for _ in range(steps):
-        some = rng.choice(words, min(100, len(words)), replace=False)
-        chains = Chains.from_scores([given[i] @ weights[0] for i in some], Potentials(*weights[1:]))
-        found = hinge(chains, [gold[i] for i in some])
-        of_pixels = np.concatenate([given[i] for i in some]).T @ np.concatenate(found.d_scores)
-        slopes = (of_pixels, found.d_potentials.transitions, found.d_potentials.starts, found.d_potentials.ends)
-        for held, squared, summed, slope in zip(weights, squares, total, slopes, strict=True):
-            whole = slope / len(some) + ridge / len(words) * held
-            squared += whole**2
-            held -= _RATE * whole / np.sqrt(squared + 1e-8)
-            summed += held
-    mean = [summed / steps for summed in total]
+        batch = rng.choice(words, min(100, len(words)), replace=False)
+        chains = Chains.from_scores([given[i] @ weights[0] for i in batch], Potentials(*weights[1:]))
+        result = hinge(chains, [gold[i] for i in batch])
+        of_pixels = np.concatenate([given[i] for i in batch]).T @ np.concatenate(result.d_scores)
+        slopes = (of_pixels, result.d_potentials.transitions, result.d_potentials.starts, result.d_potentials.ends)
+        for arrays, square, running_sum, slope in zip(weights, squares, total, slopes, strict=True):
+            whole = slope / len(batch) + ridge / len(words) * arrays
+            square += whole**2
+            arrays -= _RATE * whole / np.sqrt(square + 1e-8)
+            running_sum += arrays
+    mean = [running_sum / steps for running_sum in total]
     return Model(mean[0], Potentials(*mean[1:]))
 
 
-def lost(model: Model, script: Script, loss: str) -> float:
+def mean_loss(model: Model, script: Script, loss: str) -> float:
     """What chooses the ridge: the mean log loss of a field trained by likelihood, the share of wrong words of another."""
     chains, gold = model.chains(script), script.split(script.labels)
     if loss == "likelihood":
         return float((sum_chains(chains).log_z - chains.scores_of(gold)).mean())
-    return float(np.mean([(said != own).any() for said, own in zip(viterbi(chains), gold, strict=True)]))
+    return float(np.mean([(answer != labels).any() for answer, labels in zip(viterbi(chains), gold, strict=True)]))
 
 
 def train_both(script: Script, loss: str, steps: int) -> tuple[Model, Any, str]:
@@ -117,12 +117,12 @@ def train_both(script: Script, loss: str, steps: int) -> tuple[Model, Any, str]:
     from sklearn.svm import LinearSVC
 
     n = len(script.lengths) * 4 // 5
-    most, held = script.take(np.arange(n)), script.take(np.arange(n, len(script.lengths)))
+    most, arrays = script.take(np.arange(n)), script.take(np.arange(n, len(script.lengths)))
     learn = {"likelihood": train, "hinge": train_margin}[loss]
-    losses = {ridge: lost(learn(most, ridge, steps), held, loss) for ridge in RIDGES}
+    losses = {ridge: mean_loss(learn(most, ridge, steps), arrays, loss) for ridge in RIDGES}
     ridge = min(losses, key=losses.__getitem__)
     make = partial(LinearSVC, dual=False, random_state=0)
-    right = {cost: make(C=cost).fit(most.pixels, most.labels).score(held.pixels, held.labels) for cost in COSTS}
+    right = {cost: make(C=cost).fit(most.pixels, most.labels).score(arrays.pixels, arrays.labels) for cost in COSTS}
     cost = max(right, key=right.__getitem__)
     return learn(script, ridge, steps), make(C=cost).fit(script.pixels, script.labels), f"ridge {ridge:g}, C {cost:g}"
 

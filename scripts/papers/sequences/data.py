@@ -56,30 +56,33 @@ class Sentences:
         return spans_of([self.labels[column] for column in columns.tolist()])
 
 
-def read_sentences(name: str, most: int | None = None) -> Sentences:
+def read_sentences(name: str, n: int | None = None) -> Sentences:
     """most (int | None): Read no more sentences."""
     corpus, nlp = CORPORA[name], spacy.blank("en")
     templates = read_templates(corpus.features)
-    held = [block for split in corpus.splits for block in blocks(data_lines(corpus.folder, f"{split}.txt"))][:most]
-    rows = [[line.split() for line in block] for block in held]
+    block_list = [block for split in corpus.splits for block in blocks(data_lines(corpus.folder, f"{split}.txt"))][:n]
+    rows = [[line.split() for line in block] for block in block_list]
     tags = [[label if name != "np" or label.endswith("-NP") else "O" for _, _, label in sentence] for sentence in rows]
     labels = ("O", *sorted({tag for sentence in tags for tag in sentence} - {"O"}))
     column = {label: i for i, label in enumerate(labels)}
-    docs = (Doc(nlp.vocab, words=[row[0] for row in one], tags=[row[1] for row in one]) for one in rows)
+    docs = (
+        Doc(nlp.vocab, words=[row[0] for row in sentence_rows], tags=[row[1] for row in sentence_rows])
+        for sentence_rows in rows
+    )
     hashes = [batch_hashes([doc], [[(0, len(doc))]], templates) for doc in docs]
     index = FeatureIndex.from_hashes(hashes)
     gold = [np.array([column[tag] for tag in sentence]) for sentence in tags]
-    return Sentences([index.rows(one) for one in hashes], gold, labels, len(index))
+    return Sentences([index.rows(sentence_rows) for sentence_rows in hashes], gold, labels, len(index))
 
 
 def spans_of(tags: Sequence[str]) -> set[tuple[int, int, str]]:
     """(start, end, type) of the spans of BIO tags as conlleval reads them: an I of another type, or after O, begins a span."""
-    found, start, kind = set(), None, ""
+    spans, start, kind = set(), None, ""
     for i, tag in enumerate([*tags, "O"]):
-        letter, _, own = tag.partition("-")
-        if start is not None and (letter != "I" or own != kind):
-            found.add((start, i, kind))
+        letter, _, tag_kind = tag.partition("-")
+        if start is not None and (letter != "I" or tag_kind != kind):
+            spans.add((start, i, kind))
             start = None
         if letter != "O" and start is None:
-            start, kind = i, own
-    return found
+            start, kind = i, tag_kind
+    return spans

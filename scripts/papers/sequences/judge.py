@@ -42,29 +42,27 @@ class Way:
     @cached_property
     def ends(self) -> Ints:
         """The last place in `order` of each value; words that are equally sure have no order among them."""
-        ranked = self.sure[self.order]
-        return np.append(np.flatnonzero(np.diff(ranked) > 0), len(ranked) - 1)
+        ordered = self.sure[self.order]
+        return np.append(np.flatnonzero(np.diff(ordered) > 0), len(ordered) - 1)
 
     @cached_property
     def calibrated(self) -> Floats:
         """Isotonic regression of right on sure, fitted on other sentences of the quarter: a map belongs to one model."""
         return cross_fit(
             folds_of(self.sentences, FOLDS),
-            lambda outside, inside: (
-                IsotonicRegression().fit(self.sure[outside], self.right[outside]).predict(self.sure[inside])
-            ),
+            lambda train, test: IsotonicRegression().fit(self.sure[train], self.right[train]).predict(self.sure[test]),
         )
 
     def figures(self, weights: Floats | None = None) -> dict[str, float]:
         """FIGURES. weights (Floats | None): How often each sentence is in the sample; None counts each once."""
         times = np.ones(len(self.sure)) if weights is None else weights[self.sentences]
-        ranked = times[self.order]
-        seen = np.cumsum(ranked)[self.ends]
-        wrong = np.cumsum(ranked * ~self.right[self.order])[self.ends]
+        ordered = times[self.order]
+        totals = np.cumsum(ordered)[self.ends]
+        wrong = np.cumsum(ordered * ~self.right[self.order])[self.ends]
         new = np.diff(wrong, prepend=0.0)
         return {
-            "average_precision": float((new * wrong / np.maximum(seen, 1e-9)).sum() / max(wrong[-1], 1e-9)),
-            "found": float(np.interp(FIRST, np.append(0.0, seen), np.append(0.0, wrong))),
+            "average_precision": float((new * wrong / np.maximum(totals, 1e-9)).sum() / max(wrong[-1], 1e-9)),
+            "found": float(np.interp(FIRST, np.append(0.0, totals), np.append(0.0, wrong))),
             "rmse": rmse_of(self.sure, self.right, times),
             "too_sure": float((times * (self.sure - self.right)).sum() / times.sum()),
             "log_loss": float((times * self.losses).sum() / times.sum()),
@@ -78,16 +76,16 @@ class Way:
         return Way(self.calibrated, self.right, self.sentences)
 
 
-def bins_of(sure: Floats) -> Ints:
+def bins_of(scores: Floats) -> Ints:
     """The twentieth of [0, 1] that holds each."""
-    return np.minimum((sure * BINS).astype(int), BINS - 1)
+    return np.minimum((scores * BINS).astype(int), BINS - 1)
 
 
-def rmse_of(sure: Floats, right: Any, times: Floats | None = None) -> float:
+def rmse_of(scores: Floats, right: Any, times: Floats | None = None) -> float:
     """Root mean square error of the centres of 20 bins of equal width (section 5). times (Floats | None): How often each word counts."""
-    bins, counted = bins_of(sure), np.ones(len(sure)) if times is None else times
-    counts = np.bincount(bins, weights=counted, minlength=BINS)
-    share = np.bincount(bins, weights=counted * right, minlength=BINS) / np.maximum(counts, 1e-9)
+    bins, pair_weights = bins_of(scores), np.ones(len(scores)) if times is None else times
+    counts = np.bincount(bins, weights=pair_weights, minlength=BINS)
+    share = np.bincount(bins, weights=pair_weights * right, minlength=BINS) / np.maximum(counts, 1e-9)
     centres = (np.arange(BINS) + 0.5) / BINS
     return float(np.sqrt((counts * (centres - share) ** 2).sum() / counts.sum()))
 
@@ -103,20 +101,20 @@ class Quarters:
 
     @classmethod
     def read(cls, folder: Path, corpus: str) -> Quarters:
-        made = cls({}, {}, [])
+        new_quarters = cls({}, {}, [])
         for path in sorted(folder.glob(f"confidence-{corpus}-*.npz")):
             arrays, notes = read_job(path)
-            made.notes.append(notes)
+            new_quarters.notes.append(notes)
             sentences = np.repeat(np.arange(len(arrays["lengths"])), arrays["lengths"])
             for name, values in arrays.items():
-                kind, _, rest = name.partition("_")
+                kind, _, key = name.partition("_")
                 if kind == "counts":
-                    made.counts.setdefault(rest, []).append(values)
+                    new_quarters.counts.setdefault(key, []).append(values)
                 elif kind == "sure":
-                    learner, _, way = rest.partition("_")
+                    learner, _, way = key.partition("_")
                     one = Way(values, arrays[f"right_{learner}"].astype(bool), sentences)
-                    made.ways.setdefault((learner, way), []).append(one)
-        return made
+                    new_quarters.ways.setdefault((learner, way), []).append(one)
+        return new_quarters
 
     @property
     def after(self) -> dict[tuple[str, str], list[Way]]:
@@ -130,8 +128,8 @@ class Sampled:
     estimate: float
     draws: Floats
 
-    def __sub__(self, other: Sampled) -> Sampled:
-        return Sampled(self.estimate - other.estimate, self.draws - other.draws)
+    def __sub__(self, subtrahend: Sampled) -> Sampled:
+        return Sampled(self.estimate - subtrahend.estimate, self.draws - subtrahend.draws)
 
     def __neg__(self) -> Sampled:
         return Sampled(-self.estimate, -self.draws)
@@ -160,12 +158,12 @@ def sample_ways(ways: Mapping[tuple[str, str], list[Way]], n_samples: int) -> di
 
 
 def _sample_way(of_quarters: list[Way], n_samples: int) -> dict[str, Sampled]:
-    weights = weights_of((int(one.sentences.max()) + 1 for one in of_quarters), n_samples)
-    found = []
-    for one, of_samples in zip(of_quarters, weights, strict=True):
-        rows = [one.figures(), *(one.figures(sample) for sample in of_samples)]
-        found.append([[row[name] for name in FIGURES] for row in rows])
-    mean = np.mean(found, axis=0)  # (1 + samples, figures)
+    weights = weights_of((int(way.sentences.max()) + 1 for way in of_quarters), n_samples)
+    draw_list = []
+    for way, of_samples in zip(of_quarters, weights, strict=True):
+        rows = [way.figures(), *(way.figures(sample) for sample in of_samples)]
+        draw_list.append([[row[name] for name in FIGURES] for row in rows])
+    mean = np.mean(draw_list, axis=0)  # (1 + samples, figures)
     return {name: Sampled(float(mean[0, i]), mean[1:, i]) for i, name in enumerate(FIGURES)}
 
 
@@ -173,13 +171,15 @@ def sample_counts(
     counts: Mapping[str, list[Floats]], measure: Callable[[Floats], Floats], n_samples: int
 ) -> dict[str, Sampled]:
     """A measure of the sums of COUNTS, the mean over parts. counts: Learner -> of each sentence, of each part."""
-    found = {}
+    draw_list = {}
     for name, of_parts in counts.items():
         weights = weights_of(map(len, of_parts), n_samples)
         estimate = float(np.mean([measure(part.sum(axis=0)) for part in of_parts]))
-        draws = np.mean([measure(own @ part) for own, part in zip(weights, of_parts, strict=True)], axis=0)
-        found[name] = Sampled(estimate, draws)
-    return found
+        draws = np.mean(
+            [measure(quarter_weights @ part) for quarter_weights, part in zip(weights, of_parts, strict=True)], axis=0
+        )
+        draw_list[name] = Sampled(estimate, draws)
+    return draw_list
 
 
 def f_measure(sums: Floats) -> Floats:
@@ -194,4 +194,4 @@ def wrong_percent(sums: Floats) -> Floats:
 
 def ece_of(of_quarters: list[Way]) -> float:
     """Of ten adaptive bins, the mean over quarters."""
-    return float(np.mean([calibration_error(np.clip(one.sure, 0, 1), one.right, 10, norm="l1") for one in of_quarters]))
+    return float(np.mean([calibration_error(np.clip(way.sure, 0, 1), way.right, 10, norm="l1") for way in of_quarters]))

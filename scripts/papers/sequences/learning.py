@@ -44,22 +44,22 @@ class Tuning:
 
 def train(data: Sentences, sentences: Ints, rule: str, rounds: int, seed: int, settings: Mapping[str, float]) -> OnlineLearner:
     """sentences (Ints): To learn from."""
-    made = OnlineLearner(data.n_features, len(data.labels), make_rule(rule, **settings))
+    learner = OnlineLearner(data.n_features, len(data.labels), make_rule(rule, **settings))
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
         for i in sentences[rng.permutation(len(sentences))].tolist():
-            made.update(data.rows[i], data.gold[i])
-    return made
+            learner.update(data.rows[i], data.gold[i])
+    return learner
 
 
 def train_crf(data: Sentences, sentences: Ints, max_iterations: int = 100) -> OnlineLearner:
     """CRFsuite's weights in the form of a learner."""
-    made = OnlineLearner(data.n_features, len(data.labels), make_rule("perceptron"))
+    learner = OnlineLearner(data.n_features, len(data.labels), make_rule("perceptron"))
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
         train_crfsuite([(data.rows[i], data.gold[i]) for i in sentences.tolist()], model, 1.0, max_iterations)
-        made.mu[:] = read_weights(model, data.n_features, len(data.labels))
-    return made
+        learner.mu[:] = read_weights(model, data.n_features, len(data.labels))
+    return learner
 
 
 def answers(data: Sentences, learner: OnlineLearner, sentences: Ints) -> list[Ints]:
@@ -68,19 +68,25 @@ def answers(data: Sentences, learner: OnlineLearner, sentences: Ints) -> list[In
     return [viterbi_one(learner.scores(weights, data.rows[i]), transitions) for i in sentences.tolist()]
 
 
-def counts_of(data: Sentences, said: Sequence[Ints], sentences: Ints) -> Floats:
+def counts_of(data: Sentences, predicted_labels: Sequence[Ints], sentences: Ints) -> Floats:
     """COUNTS of each sentence, shape (n, 5): spans that are right, said and wanted, and words that are wrong and all."""
-    found = np.zeros((len(sentences), len(COUNTS)))
-    for row, own, i in zip(found, said, sentences.tolist(), strict=True):
-        given, wanted = data.spans(own), data.spans(data.gold[i])
-        row[:] = len(given & wanted), len(given), len(wanted), (own != data.gold[i]).sum(), len(own)
-    return found
+    counts = np.zeros((len(sentences), len(COUNTS)))
+    for row, row_labels, i in zip(counts, predicted_labels, sentences.tolist(), strict=True):
+        predicted_spans, gold_spans = data.spans(row_labels), data.spans(data.gold[i])
+        row[:] = (
+            len(predicted_spans & gold_spans),
+            len(predicted_spans),
+            len(gold_spans),
+            (row_labels != data.gold[i]).sum(),
+            len(row_labels),
+        )
+    return counts
 
 
 def f_of(counts: Floats) -> float:
     """F of the sums of COUNTS."""
-    hit, said, wanted = counts.reshape(-1, len(COUNTS)).sum(axis=0)[:3]
-    return float(2 * hit / max(1.0, said + wanted))
+    hit, predicted_labels, gold_spans = counts.reshape(-1, len(COUNTS)).sum(axis=0)[:3]
+    return float(2 * hit / max(1.0, predicted_labels + gold_spans))
 
 
 def choose_settings(data: Sentences, sentences: Ints, rule: str, seed: int, tuning: Tuning) -> dict[str, float]:
@@ -89,35 +95,35 @@ def choose_settings(data: Sentences, sentences: Ints, rule: str, seed: int, tuni
         return {}
     name, values = TRIED[rule]
     order = np.random.default_rng(seed).permutation(sentences)
-    held = order[: min(tuning.held, len(order) // 3)]
-    rest = order[len(held) : len(held) + tuning.train]
-    found = {}
+    held_out = order[: min(tuning.held, len(order) // 3)]
+    rest = order[len(held_out) : len(held_out) + tuning.train]
+    counts = {}
     for value in values:
         learner = train(data, rest, rule, tuning.rounds, seed, {name: value})
-        found[value] = f_of(counts_of(data, answers(data, learner, held), held))
-    return {name: max(found, key=found.__getitem__)}
+        counts[value] = f_of(counts_of(data, answers(data, learner, held_out), held_out))
+    return {name: max(counts, key=counts.__getitem__)}
 
 
 # Confidence
 
 
 def chains_of(data: Sentences, learner: OnlineLearner, sentences: Ints) -> Chains:
-    weights, none = learner.mean, np.zeros(learner.n_labels)
+    weights, zeros = learner.mean, np.zeros(learner.n_labels)
     scores = [learner.scores(weights, data.rows[i]) for i in sentences.tolist()]
-    return Chains.from_scores(scores, Potentials(learner.transitions(weights), none, none))
+    return Chains.from_scores(scores, Potentials(learner.transitions(weights), zeros, zeros))
 
 
-def drawn(
-    data: Sentences, learner: OnlineLearner, sentences: Ints, scale: float, learned: bool, seed: int, k: int = DRAWS
+def draw_agreement(
+    data: Sentences, learner: OnlineLearner, sentences: Ints, scale: float, is_learned: bool, seed: int, k: int = DRAWS
 ) -> list[Floats]:
-    """Shares of K draws for each label, sentence after sentence. learned (bool): KD-PC, else KD-Fixed."""
+    """Shares of K draws for each label, sentence after sentence. is_learned (bool): KD-PC, else KD-Fixed."""
     rows = [data.rows[i] for i in sentences.tolist()]
-    return sample_learner(learner, rows, learned, seed).shares(k, scale)
+    return sample_learner(learner, rows, is_learned, seed).shares(k, scale)
 
 
-def of_own(given: Iterable[Floats], own: Ints) -> Floats:
-    """The number of the label of each word. own (Ints): Its column."""
-    return np.concatenate(list(given))[np.arange(len(own)), own]
+def of_own(predicted_spans: Iterable[Floats], row_labels: Ints) -> Floats:
+    """The number of the label of each word. row_labels (Ints): Its column."""
+    return np.concatenate(list(predicted_spans))[np.arange(len(row_labels)), row_labels]
 
 
 def choose_scale(
@@ -128,42 +134,45 @@ def choose_scale(
     seed: int,
     settings: Mapping[str, float],
     tuning: Tuning,
-    most: int = 300,
+    n_most: int = 300,
 ) -> dict[str, dict[float, float]]:
     """Average precision of finding wrong words, by scale, of kd_pc and kd_fixed: on held-out sentences of those given, with a learner
-    trained on the others (at most a quarter, of which at most `most` are looked at)."""
+    trained on the others (at most a quarter, of which at most `n_most` are looked at)."""
     order = np.random.default_rng(seed + 1).permutation(sentences)
     cut = len(order) // 4
     learner = train(data, order[cut:], rule, rounds, seed, settings)
-    held = order[: min(cut, most)]
-    own = np.concatenate(answers(data, learner, held))
-    wrong = own != data.gold_of(held)
-    found: dict[str, dict[float, float]] = {}
-    for way, learned in (("kd_pc", True), ("kd_fixed", False)):
-        if learned and rule in ("pa", "perceptron"):
+    held_out = order[: min(cut, n_most)]
+    row_labels = np.concatenate(answers(data, learner, held_out))
+    wrong = row_labels != data.gold_of(held_out)
+    counts: dict[str, dict[float, float]] = {}
+    for way, is_learned in (("kd_pc", True), ("kd_fixed", False)):
+        if is_learned and rule in ("pa", "perceptron"):
             continue
-        agree = np.zeros((len(tuning.scales), len(own)))
-        draws = sample_learner(learner, [data.rows[i] for i in held.tolist()], learned, seed)
+        agree = np.zeros((len(tuning.scales), len(row_labels)))
+        draws = sample_learner(learner, [data.rows[i] for i in held_out.tolist()], is_learned, seed)
         for labels in draws.labels(tuning.draws, tuning.scales):
-            agree += labels == own
-        found[way] = {
-            scale: float(average_precision_score(wrong, 1 - one / tuning.draws))
-            for scale, one in zip(tuning.scales, agree, strict=True)
+            agree += labels == row_labels
+        counts[way] = {
+            scale: float(average_precision_score(wrong, 1 - agreement / tuning.draws))
+            for scale, agreement in zip(tuning.scales, agree, strict=True)
         }
-    return found
+    return counts
 
 
 def confidences(
-    data: Sentences, learner: OnlineLearner, sentences: Ints, own: Ints, scales: Mapping[str, float], seed: int
+    data: Sentences, learner: OnlineLearner, sentences: Ints, row_labels: Ints, scales: Mapping[str, float], seed: int
 ) -> dict[str, Floats]:
     """What each way says of the label of each word. scales: Of the ways that draw."""
     chains = chains_of(data, learner, sentences)
-    found = {way: of_own(drawn(data, learner, sentences, scale, way == "kd_pc", seed), own) for way, scale in scales.items()}
-    found["delta"] = of_own(gaps(chains), own)
+    counts = {
+        way: of_own(draw_agreement(data, learner, sentences, scale, way == "kd_pc", seed), row_labels)
+        for way, scale in scales.items()
+    }
+    counts["delta"] = of_own(gaps(chains), row_labels)
     for way in ("wkbv", "kbv"):
-        found[way] = of_own(k_best_shares(chains, LABELLINGS, by_score=way == "wkbv"), own)
-    return found
+        counts[way] = of_own(k_best_shares(chains, LABELLINGS, by_score=way == "wkbv"), row_labels)
+    return counts
 
 
-def crf_marginals(data: Sentences, learner: OnlineLearner, sentences: Ints, own: Ints) -> Floats:
-    return of_own(sum_chains(chains_of(data, learner, sentences)).by_sequence(), own)
+def crf_marginals(data: Sentences, learner: OnlineLearner, sentences: Ints, row_labels: Ints) -> Floats:
+    return of_own(sum_chains(chains_of(data, learner, sentences)).by_sequence(), row_labels)

@@ -77,61 +77,63 @@ def run_job(job: Job, data: Sentences, plan: Plan) -> None:
     if path.exists():
         return
     began = time.process_time()
-    found, notes = (run_quarter if job.part == "confidence" else run_fold)(data, plan, job)
+    arrays, notes = (run_quarter if job.part == "confidence" else run_fold)(data, plan, job)
     notes["seconds"] = round(time.process_time() - began, 1)
-    held = io.BytesIO()
-    np.savez_compressed(held, notes=np.array(json.dumps(notes)), **found)
-    write_file(path, held.getvalue())
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, notes=np.array(json.dumps(notes)), **arrays)
+    write_file(path, buffer.getvalue())
 
 
 def read_job(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """(arrays, notes) of a file."""
-    with np.load(path) as held:
-        arrays = {name: held[name] for name in held.files}
+    with np.load(path) as buffer:
+        arrays = {name: buffer[name] for name in buffer.files}
     return arrays, json.loads(str(arrays.pop("notes")))
 
 
 def parts_of(n: int, count: int, number: int, seed: int) -> tuple[Ints, Ints]:
     """(training, judged) sentences of part `number` of `count`."""
-    of = np.random.default_rng(seed).permutation(n) % count
-    return np.flatnonzero(of != number), np.flatnonzero(of == number)
+    fold = np.random.default_rng(seed).permutation(n) % count
+    return np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
 def run_fold(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Table 2: COUNTS of each sentence of the fold by each learner, settings chosen on its training part. PA, which takes longest, has files of
     its own."""
-    training, judged = parts_of(len(data), plan.folds, job.number, plan.seed)
-    found: dict[str, Any] = {"sentences": judged}
+    training, test = parts_of(len(data), plan.folds, job.number, plan.seed)
+    arrays: dict[str, Any] = {"sentences": test}
     notes: dict[str, Any] = {"settings": {}}
     for rule in RULES:
         if (rule == "pa") != (job.part == "pa"):
             continue
         settings = choose_settings(data, training, rule, plan.seed, plan.tuning)
         learner = train(data, training, rule, plan.rounds, plan.seed, settings)
-        found[f"counts_{rule}"] = counts_of(data, answers(data, learner, judged), judged)
+        arrays[f"counts_{rule}"] = counts_of(data, answers(data, learner, test), test)
         notes["settings"][rule] = settings
-    return found, notes
+    return arrays, notes
 
 
 def run_quarter(data: Sentences, plan: Plan, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
     """Table 3 and figures 2 to 4: each way's confidence in each word of the quarter, by CW, and of CRFsuite."""
-    training, judged = parts_of(len(data), plan.quarters, job.number, plan.seed + 1)
+    training, test = parts_of(len(data), plan.quarters, job.number, plan.seed + 1)
     settings = choose_settings(data, training, "cw", plan.seed, plan.tuning)
     precision = choose_scale(data, training, "cw", plan.rounds, plan.seed, settings, plan.tuning)
     learner, crf = train(data, training, "cw", plan.rounds, plan.seed, settings), train_crf(data, training)
     scales = {way: max(of_way, key=of_way.__getitem__) for way, of_way in precision.items()}
-    gold = data.gold_of(judged)
-    found: dict[str, Any] = {"sentences": judged}
-    for name, one in (("cw", learner), ("crf", crf)):
-        said = answers(data, one, judged)
-        own = np.concatenate(said)
-        found |= {f"counts_{name}": counts_of(data, said, judged), f"right_{name}": own == gold}
-        if one is crf:
-            found["sure_crf_crf"] = crf_marginals(data, crf, judged, own)
+    gold = data.gold_of(test)
+    arrays: dict[str, Any] = {"sentences": test}
+    for name, part in (("cw", learner), ("crf", crf)):
+        labels = answers(data, part, test)
+        flat_labels = np.concatenate(labels)
+        arrays |= {f"counts_{name}": counts_of(data, labels, test), f"right_{name}": flat_labels == gold}
+        if part is crf:
+            arrays["sure_crf_crf"] = crf_marginals(data, crf, test, flat_labels)
         else:
-            sure = confidences(data, learner, judged, own, scales, plan.seed)
-            found |= {"lengths": np.array([len(words) for words in said])} | {f"sure_cw_{way}": of for way, of in sure.items()}
-    return found, {"settings": {"cw": settings}, "precision_by_scale": precision}
+            scores = confidences(data, learner, test, flat_labels, scales, plan.seed)
+            arrays |= {"lengths": np.array([len(words) for words in labels])} | {
+                f"sure_cw_{way}": fold for way, fold in scores.items()
+            }
+    return arrays, {"settings": {"cw": settings}, "precision_by_scale": precision}
 
 
 # Two readings of the paper's formula of Delta: how far below the best labelling is one with another label at a word? Of all labellings with another
@@ -148,39 +150,39 @@ class Readings(NamedTuple):
     alone: float
 
 
-def gaps_alone(scores: Floats, transitions: Floats, said: Ints) -> Floats:
+def gaps_alone(scores: Floats, transitions: Floats, labels: Ints) -> Floats:
     """How much a labelling loses at least where the label of one word alone is changed, of each word."""
-    given = np.array(scores, dtype=np.float64)
-    given[1:] += transitions[said[:-1]]
-    given[:-1] += transitions[:, said[1:]].T
-    return gap_of(given, said)
+    unary = np.array(scores, dtype=np.float64)
+    unary[1:] += transitions[labels[:-1]]
+    unary[:-1] += transitions[:, labels[1:]].T
+    return gap_of(unary, labels)
 
 
-def gap_of(given: Floats, said: Ints) -> Floats:
+def gap_of(unary: Floats, labels: Ints) -> Floats:
     """How far the highest score of another label lies below that of the label that was said, of each row."""
-    rows, others = np.arange(len(said)), np.array(given, dtype=np.float64)
-    others[rows, said] = -np.inf
-    return np.asarray(given[rows, said] - others.max(axis=1))
+    rows, rest = np.arange(len(labels)), np.array(unary, dtype=np.float64)
+    rest[rows, labels] = -np.inf
+    return np.asarray(unary[rows, labels] - rest.max(axis=1))
 
 
 def compare_readings(data: Sentences, plan: Plan, quarter: int) -> Readings:
     """Of a quarter of the sentences, by CW of the others, as `run` has it."""
-    training, judged = parts_of(len(data), plan.quarters, quarter, plan.seed + 1)
+    training, test = parts_of(len(data), plan.quarters, quarter, plan.seed + 1)
     learner = train(data, training, "cw", plan.rounds, plan.seed, choose_settings(data, training, "cw", plan.seed, plan.tuning))
-    said = answers(data, learner, judged)
-    own = np.concatenate(said)
-    chains = chains_of(data, learner, judged)
+    labels = answers(data, learner, test)
+    flat_labels = np.concatenate(labels)
+    chains = chains_of(data, learner, test)
     through = chains.unpack(best_through(chains))  # the best labelling with each label at each word
-    best = np.concatenate([gap_of(one, of_words) for one, of_words in zip(through, said, strict=True)])
+    best = np.concatenate([gap_of(part, of_words) for part, of_words in zip(through, labels, strict=True)])
     transitions = learner.transitions(learner.mean)
-    alone = np.concatenate([
-        gaps_alone(learner.scores(learner.mean, data.rows[i]), transitions, one)
-        for i, one in zip(judged.tolist(), said, strict=True)
+    gaps = np.concatenate([
+        gaps_alone(learner.scores(learner.mean, data.rows[i]), transitions, part)
+        for i, part in zip(test.tolist(), labels, strict=True)
     ])  # fmt: skip
-    wrong = own != data.gold_of(judged)
+    wrong = flat_labels != data.gold_of(test)
     return Readings(
-        len(own),
-        float(np.mean(~np.isclose(best, alone))),
+        len(flat_labels),
+        float(np.mean(~np.isclose(best, gaps))),
         float(average_precision_score(wrong, -best)),
-        float(average_precision_score(wrong, -alone)),
+        float(average_precision_score(wrong, -gaps)),
     )

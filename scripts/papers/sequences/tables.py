@@ -38,11 +38,11 @@ class Claim:
 def learner_claims(counts: Mapping[str, list[Floats]], n_samples: int) -> Iterator[Claim]:
     """AROW >= CW >= PA >= perceptron, and AROW > perceptron, on the folds that both have. counts: Learner -> COUNTS of each sentence, of each
     fold."""
-    for one, other in (*zip(RULES, RULES[1:], strict=False), (RULES[0], RULES[-1])):
-        n = min(len(counts.get(one, ())), len(counts.get(other, ())))
+    for one, rival in (*zip(RULES, RULES[1:], strict=False), (RULES[0], RULES[-1])):
+        n = min(len(counts.get(one, ())), len(counts.get(rival, ())))
         if n:
-            f = sample_counts({name: counts[name][:n] for name in (one, other)}, f_measure, n_samples)
-            yield Claim(f"F: {NAMES[one]} at least {NAMES[other]} (folds: {n})", f[one] - f[other])
+            f = sample_counts({name: counts[name][:n] for name in (one, rival)}, f_measure, n_samples)
+            yield Claim(f"F: {NAMES[one]} at least {NAMES[rival]} (folds: {n})", f[one] - f[rival])
 
 
 def crf_claims(corpus: str, f: Mapping[str, Sampled], wrong: Mapping[str, Sampled]) -> Iterator[Claim]:
@@ -50,16 +50,16 @@ def crf_claims(corpus: str, f: Mapping[str, Sampled], wrong: Mapping[str, Sample
     paper = TABLE_3[corpus]
     better, worse = sorted(paper, key=lambda name: -paper[name][0])
     yield Claim(f"F: {NAMES[better]} above {NAMES[worse]}", f[better] - f[worse])
-    fewer, more = sorted(paper, key=lambda name: paper[name][1])
-    yield Claim(f"wrong words, %: fewer by {NAMES[fewer]} than by {NAMES[more]}", wrong[more] - wrong[fewer], 2)
+    fewer, higher = sorted(paper, key=lambda name: paper[name][1])
+    yield Claim(f"wrong words, %: fewer by {NAMES[fewer]} than by {NAMES[higher]}", wrong[higher] - wrong[fewer], 2)
 
 
 def way_claims(figures: Mapping[tuple[str, str], dict[str, Sampled]], random: Sampled) -> Iterator[Claim]:
     """Section 5 and its figures. figures: Of each (learner, way). random (Sampled): Share of wrong words."""
-    own = {way: values for (of, way), values in figures.items() if of == "cw"}
+    own = {way: values for (learner, way), values in figures.items() if learner == "cw"}
     precision = {"random": random, **{way: values["average_precision"] for way, values in own.items()}}
-    for one, other in (("kbv", "random"), ("wkbv", "kbv"), ("delta", "wkbv"), ("kd_pc", "delta"), ("kd_fixed", "delta")):
-        yield Claim(f"average precision: {NAMES[one]} above {NAMES[other]}", precision[one] - precision[other])
+    for name, rival in (("kbv", "random"), ("wkbv", "kbv"), ("delta", "wkbv"), ("kd_pc", "delta"), ("kd_fixed", "delta")):
+        yield Claim(f"average precision: {NAMES[name]} above {NAMES[rival]}", precision[name] - precision[rival])
     for way in ("kd_pc", "kd_fixed"):
         words = f"wrong words in the first 5,000: {NAMES[way]} more than Delta (the paper: about 100 more)"
         yield Claim(words, own[way]["found"] - own["delta"]["found"], 0)
@@ -71,15 +71,18 @@ def way_claims(figures: Mapping[tuple[str, str], dict[str, Sampled]], random: Sa
 
 
 def repair_claims(
-    figures: Mapping[tuple[str, str], dict[str, Sampled]], after: Mapping[tuple[str, str], dict[str, Sampled]]
+    figures: Mapping[tuple[str, str], dict[str, Sampled]], calibrated_figures: Mapping[tuple[str, str], dict[str, Sampled]]
 ) -> Iterator[Claim]:
     """Whether isotonic regression makes a way truer; and whether that is as true as the CRF then."""
     for name, values in figures.items():
-        yield Claim(f"log loss: {NAMES[name[1]]} lower after isotonic regression", values["log_loss"] - after[name]["log_loss"])
-    for name, values in after.items():
-        if name[0] == "cw" and ("crf", "crf") in after:
+        yield Claim(
+            f"log loss: {NAMES[name[1]]} lower after isotonic regression",
+            values["log_loss"] - calibrated_figures[name]["log_loss"],
+        )
+    for name, values in calibrated_figures.items():
+        if name[0] == "cw" and ("crf", "crf") in calibrated_figures:
             words = f"log loss, both after isotonic regression: CRF below {NAMES[name[1]]}"
-            yield Claim(words, values["log_loss"] - after["crf", "crf"]["log_loss"])
+            yield Claim(words, values["log_loss"] - calibrated_figures["crf", "crf"]["log_loss"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +108,10 @@ class Found:
     @property
     def claims(self) -> dict[str, list[Claim]]:
         """By the title of a table."""
-        made = list(self.f_claims)
+        claim_list = list(self.f_claims)
         if ("cw", "kd_pc") in self.figures:
-            made += [*crf_claims(self.corpus, self.f_split, self.wrong), *way_claims(self.figures, self.random["cw"])]
-        return {"Claims": made, "Calibration on top": list(repair_claims(self.figures, self.after))}
+            claim_list += [*crf_claims(self.corpus, self.f_split, self.wrong), *way_claims(self.figures, self.random["cw"])]
+        return {"Claims": claim_list, "Calibration on top": list(repair_claims(self.figures, self.after))}
 
 
 def read_found(folder: Path, corpus: str, n_samples: int) -> Found:
@@ -128,61 +131,63 @@ def read_found(folder: Path, corpus: str, n_samples: int) -> Found:
     )  # fmt: skip
 
 
-def show(found: Found) -> None:
+def show(results: Found) -> None:
     """Print all tables of a corpus."""
-    print(f"\n## {found.corpus}")
-    if found.f:
-        _show_learners(found)
-    if found.figures:
-        _show_split(found)
-        _show_ways(found)
-        _show_chosen(found)
-    for title, claims in found.claims.items():
+    print(f"\n## {results.corpus}")
+    if results.f:
+        _show_learners(results)
+    if results.figures:
+        _show_split(results)
+        _show_ways(results)
+        _show_chosen(results)
+    for title, claims in results.claims.items():
         if claims:
             print(f"\n{title}\n")
             head("| claim | difference | 95 % | |")
-        for one in claims:
-            form = f"+.{one.digits}f"
-            bounds = between(one.difference.interval, form)
-            row(one.words, f"{one.difference.estimate:{form}}", bounds, one.difference.verdict)
+        for name in claims:
+            form = f"+.{name.digits}f"
+            bounds = between(name.difference.interval, form)
+            row(name.words, f"{name.difference.estimate:{form}}", bounds, name.difference.verdict)
 
 
-def _show_learners(found: Found) -> None:
+def _show_learners(results: Found) -> None:
     print()
     head("| learner | folds | F | 95 % | paper |")
-    for rule in (one for one in RULES if one in found.f):
-        own, paper = found.f[rule], f"{TABLE_2[found.corpus][rule]:.3f}"
-        row(NAMES[rule], found.folds[rule], f"{own.estimate:.4f}", between(own.interval), paper)
+    for rule in (name for name in RULES if name in results.f):
+        values, paper = results.f[rule], f"{TABLE_2[results.corpus][rule]:.3f}"
+        row(NAMES[rule], results.folds[rule], f"{values.estimate:.4f}", between(values.interval), paper)
 
 
-def _show_split(found: Found) -> None:
+def _show_split(results: Found) -> None:
     print()
     head("| learner | F | paper | wrong words | paper |")
-    for name, (f, wrong) in TABLE_3[found.corpus].items():
-        if name in found.wrong:
-            ours = f"{found.f_split[name].estimate:.4f}", f"{found.wrong[name].estimate:.2f} %"
+    for name, (f, wrong) in TABLE_3[results.corpus].items():
+        if name in results.wrong:
+            ours = f"{results.f_split[name].estimate:.4f}", f"{results.wrong[name].estimate:.2f} %"
             row(NAMES[name], ours[0], f"{f:.3f}", ours[1], f"{wrong:.2f} %")
 
 
-def _show_ways(found: Found) -> None:
+def _show_ways(results: Found) -> None:
     print()
     titles = f"average precision | wrong of first {FIRST:,} | RMSE | after | sure - right | log loss | after | ECE | after |"
     head(f"| learner | confidence | {titles}", 2)
     for learner in ("cw", "crf"):
-        if learner in found.random:
-            row(NAMES[learner], "random", f"{found.random[learner].estimate:.3f}", *"-" * 8)
-        for way in (one for one in WAYS if (learner, one) in found.figures):
+        if learner in results.random:
+            row(NAMES[learner], "random", f"{results.random[learner].estimate:.3f}", *"-" * 8)
+        for way in (one for one in WAYS if (learner, one) in results.figures):
             name = learner, way
-            one, after = ({key: own.estimate for key, own in of[name].items()} for of in (found.figures, found.after))
-            errors = (f"{ece_of(ways[name]):.4f}" for ways in (found.quarters.ways, found.quarters.after))
-            rmse = f"{one['rmse']:.3f}", f"{after['rmse']:.3f}", f"{one['too_sure']:+.4f}"
-            losses = f"{one['log_loss']:.4f}", f"{after['log_loss']:.4f}"
+            one, calibrated_figures = (
+                {key: values.estimate for key, values in of[name].items()} for of in (results.figures, results.after)
+            )
+            errors = (f"{ece_of(ways[name]):.4f}" for ways in (results.quarters.ways, results.quarters.after))
+            rmse = f"{one['rmse']:.3f}", f"{calibrated_figures['rmse']:.3f}", f"{one['too_sure']:+.4f}"
+            losses = f"{one['log_loss']:.4f}", f"{calibrated_figures['log_loss']:.4f}"
             row(NAMES[learner], NAMES[way], f"{one['average_precision']:.3f}", f"{one['found']:,.0f}", *rmse, *losses, *errors)
 
 
-def _show_chosen(found: Found) -> None:
+def _show_chosen(results: Found) -> None:
     print()
     head("| quarter | phi | scale of KD-PC | of KD-Fixed |", 0)
-    for number, notes in enumerate(found.quarters.notes, 1):
-        scales = (max(of, key=of.__getitem__) for of in notes["precision_by_scale"].values())
+    for number, notes in enumerate(results.quarters.notes, 1):
+        scales = (max(learner, key=learner.__getitem__) for learner in notes["precision_by_scale"].values())
         row(number, notes["settings"]["cw"]["phi"], *(f"{float(scale):.4f}" for scale in scales))

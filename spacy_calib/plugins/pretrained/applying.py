@@ -67,13 +67,11 @@ def pretrained(
     cutoffs = {match.card.attr: match.card.choose_cutoff(precision) for match in matches}
     if precision is not None and not any(cutoffs.values()):
         raise calib_error("C840", cards=", ".join(match.card.name for match in matches))
-    new_matches = [
-        match
-        for match in matches
-        if not _is_calibrated(
-            nlp, match, given_card, is_new_cutoff=precision is not None and cutoffs[match.card.attr] is not None
-        )
-    ]
+    new_matches = []
+    for match in matches:
+        is_new_cutoff = precision is not None and cutoffs[match.card.attr] is not None
+        if not _is_calibrated(nlp, match, given_card, is_new_cutoff):
+            new_matches.append(match)
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
     with pipes_restored_on_failure(nlp):
         for match in new_matches:
@@ -98,13 +96,15 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff
     a fit calibrates the component, or another card, or a card with another cut-off; or a pipe has the name already.
     """
     readers = _find_readers(nlp, match)
-    for name, pipe in readers.items():
-        if pipe.fitted and (about := pipe.fit_info.pretrained) is not None:
-            if is_new_cutoff or (card is not None and about["card"] != card.name):
-                raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
+    fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
+    for name in fitted_names:
+        about = readers[name].fit_info.pretrained
+        if about is not None and (is_new_cutoff or (card is not None and about["card"] != card.name)):
+            raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
+        if about is not None:
             return True
-    conflicts = [name for name, pipe in readers.items() if pipe.fitted]
-    conflicts += [name for name in nlp.component_names if name == match.card.attr and name not in readers]
+    has_name = match.card.attr in nlp.component_names and match.card.attr not in readers
+    conflicts = [*fitted_names, *([match.card.attr] if has_name else [])]
     if conflicts:
         raise calib_error("C837", name=conflicts[0], origin=f"no card for component '{match.component}'")
     return False
@@ -119,26 +119,22 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. An error removes it again."""
+    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. RAISES: As `pretrained`."""
     card, name = match.card, match.component
     for reader in _find_readers(nlp, match):
         nlp.remove_pipe(reader)
     settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)
-    try:
-        pipe.lookup.component_to_fit()
-        check_enabled(nlp, name)
-        docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
-        if isinstance(card, UniversalCard):
-            card.check_examples(pipe, docs)
-        else:
-            check_scores(match, probe(pipe, docs), nlp)
-        unlike = unlike_evidence(card, nlp, docs)
-        match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
-        pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.component_to_fit()), cutoff, unlike)))
-    except BaseException:
-        nlp.remove_pipe(card.attr)
-        raise
+    component = pipe.lookup.component_to_fit()
+    check_enabled(nlp, name)
+    docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
+    if isinstance(card, UniversalCard):
+        card.check_examples(pipe, docs)
+    else:
+        check_scores(match, probe(pipe, docs), nlp)
+    unlike = unlike_evidence(card, nlp, docs)  # components whose evidence is not used, so that their weights do not matter
+    match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
+    pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, component), cutoff, unlike)))
     components = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
     return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in components.items() if text]
 
@@ -151,7 +147,7 @@ def learned_state(
     match (Match): The card and the component it fits. weights (str): Fingerprint of the component. cutoff (Mapping | None):
     Result of `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence differs from the card's and is ignored.
     """
-    card, state, data = match.card, match.card.state(), match.card.data
+    card, data = match.card, match.card.data
     low, high = card.expected_bias
     left_out = f" Evidence of {' and '.join(unlike)} is not used, as it is unlike that of the card." if unlike else ""
     about = {
@@ -159,16 +155,15 @@ def learned_state(
         "transferred": bool(match.changed_components), "sources": len(data["biases"]),
         "lowest_bias": low, "highest_bias": high, "trust": f"{card.expected_bias_words}{left_out}", "cutoff": cutoff,
     }  # fmt: skip
+    state, cutoffs = card.state(), card_cutoffs(cutoff)
     info = {**state["fit_info"], "component": match.component, "pretrained": about}
-    cutoffs = card_cutoffs(cutoff)
     state |= {"weights": weights, "cutoffs": cutoffs and cutoffs.state(), "fit_info": info}
-    raw = [state["labels"].index(label) for label in data["failing"]]
-    if raw:
-        inner = {"inner": state["context"], "raw": raw}
+    if data["failing"]:  # labels that keep their raw scores
+        inner = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
         state["context"] = {GatedContext.kind: GatedContext.registered, "settings": inner, "learned": {}}
-    if data["maps"] is not None:
+    if data["maps"] is not None:  # entities are scored by evidence, without that of the components that are unlike
         step = EntityMap()
-        step.labels_ = tuple(state["fit_info"]["spans"]["labels"])
+        step.labels_ = tuple(info["spans"]["labels"])
         step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}
-        state |= {"context": EntityEvidence(lists=data["lists"]).state(), "span_context": step.state()}
+        state |= {"context": EntityEvidence(data["lists"]).state(), "span_context": step.state()}
     return state

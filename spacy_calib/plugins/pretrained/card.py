@@ -87,20 +87,21 @@ class Card:
     @property
     def expected_bias_words(self) -> str:
         """Sentences that state the expected bias, and what counts as right."""
+        low, high = map(_in_words, self.expected_bias)
         sentence = (
-            f"{self._bias_range(self.expected_bias)}, from {len(self.data['biases'])} sources, each left out of a fit once)."
+            f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval"
         )
+        sentence += f", from {self.biases_in_words})."
         if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
             by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
             sentence += " An entity is right also if a leading article (the, a, an) is missing or added; "
             sentence += f"by exact spans the mean score was {by_exact} on these sources."
         return sentence
 
-    @staticmethod
-    def _bias_range(expected_bias: tuple[float, float]) -> str:
-        """Return the beginning of a sentence with the expected bias, after which its sources are named."""
-        low, high = map(_in_words, expected_bias)
-        return f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval"
+    @property
+    def biases_in_words(self) -> str:
+        """What the expected bias is estimated from."""
+        return f"{len(self.data['biases'])} sources, each left out of a fit once"
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
         """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.

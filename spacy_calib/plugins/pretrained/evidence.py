@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,58 +24,43 @@ from ...types import Floats, Ints, Spans
 from . import names
 from .names import JOINERS, NameLists, load_lists, name_flags
 
-# Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
-CLIP = 1e-6
 # Log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags.
 _UNIT = 4.0
 _SYMBOLS = frozenset("@#:;/*_|<>")
 # Size of the cache of words.
 _MAX_WORDS = 1 << 16
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
-# Columns that depend on the letters of a word alone.
-_WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner", "lettered", "upper", "capital")
+# Columns that depend on the letters of a word alone; and flags of each word that make the columns "lower" and "capitals".
+_WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner")
+_CASE_FLAGS = ("has letters", "in capitals", "has a capital")
 # Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is
 # one of JOINERS. lower, capitals: the form of the text.
 COLUMNS = (
-    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:7],
+    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS,
     "lower", "capitals", *names.COLUMNS,
 )  # fmt: skip
-# Forms of a text with coefficients of their own, "lower: type*PERSON": no capital letters, or this share of words in capitals.
-FORMS = ("lower", "capitals")
+# A text is in capitals if it has this share of words in capitals.
 _CAPITALS_SHARE = 0.9
 # Name of a map, by the components and lists that it uses, richest first -> columns that show that these ran.
 NEEDS = {
     "ner, tagger, parser, lists": ("tagged", "parsed", "listed"), "ner, tagger, lists": ("tagged", "listed"),
     "ner, lists": ("listed",), "ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": (),
 }  # fmt: skip
-LISTS = ", lists"
 # Component -> columns that it fills.
 EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
 
 
-@dataclass(frozen=True)
-class Wording:
-    """The tags, dependency labels and words that are evidence, by tag set, dependency scheme and language.
-
-    proper, noun, preposition (Sequence[str]): Tags of proper nouns, of all nouns, and of prepositions. argument
-    (Sequence[str]): Dependency labels that names often have. article, possessive (Sequence[str]): Words in lower case. address
-    (Sequence[str]): Parts of web addresses.
-    """
-
-    proper: Sequence[str] = ("NNP", "NNPS")
-    noun: Sequence[str] = ("NN", "NNS", "NNP", "NNPS")
-    preposition: Sequence[str] = ("IN", "TO")
-    argument: Sequence[str] = ("pobj", "nsubj", "nsubjpass", "dobj", "poss", "conj", "appos", "attr")
-    article: Sequence[str] = ("the",)
-    possessive: Sequence[str] = ("'s", "’s", "'", "’")
-    address: Sequence[str] = ("http", ".com")
+# Tags of proper nouns, of all nouns and of prepositions; dependency labels that names often have; words in lower case; parts of
+# web addresses.
+_PROPER, _NOUN, _PREPOSITION = ("NNP", "NNPS"), ("NN", "NNS", "NNP", "NNPS"), ("IN", "TO")
+_ARGUMENT = ("pobj", "nsubj", "nsubjpass", "dobj", "poss", "conj", "appos", "attr")
+_ARTICLE, _POSSESSIVE, _ADDRESS = ("the",), ("'s", "’s", "'", "’"), ("http", ".com")
 
 
 class EntityEvidence(Part):
     """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
 
-    tagger (str): Component whose P(proper noun) is read. lists (dict[str, str] | None): Name of a list of names -> checksum.
-    wording (list[str]): Fields of Wording that differ from its defaults.
+    lists (dict[str, str] | None): Name of a list of names -> checksum.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
@@ -84,16 +68,13 @@ class EntityEvidence(Part):
     shrinkage = None
     functions: tuple[DocFunction, ...] = ()
 
-    def __init__(self, tagger: str = "tagger", lists: dict[str, str] | None = None, **wording: list[str]):
-        self.tagger = tagger
+    def __init__(self, lists: dict[str, str] | None = None):
         self.lists = dict(lists or {})
-        self.wording = Wording(**wording)
         # Cache: word -> its columns.
         self._word_rows: dict[str, list[float]] = {}
 
     def settings(self) -> dict[str, Any]:
-        wording = {name: list(words) for name, words in vars(self.wording).items()}
-        return {"tagger": self.tagger, "lists": self.lists, **wording}
+        return {"lists": self.lists}
 
     def functions_in(self, nlp: Language) -> tuple[DocFunction, ...]:
         """Return the feature functions that read Docs of this pipeline: one, that computes all evidence."""
@@ -105,48 +86,35 @@ class EntityEvidence(Part):
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
         """Return the evidence of each token of some Docs, (n_tokens, len(COLUMNS))."""
-        proper, is_tagged = self._read_proper_nouns(nlp, docs)
+        proper, is_tagged = _read_proper_nouns(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
         lists = load_lists(tuple(self.lists.items()))
         return np.concatenate(
             [self._read_doc(*doc_values, is_parsed, lists) for doc_values in zip(docs, proper, is_tagged, strict=True)]
         )
 
-    def _read_proper_nouns(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
-        """Return (P(proper noun) of each token of each Doc, whether the tagger could be read on the Doc)."""
-        proper = [np.zeros(len(doc)) for doc in docs]
-        tagger: Any = dict(nlp.pipeline).get(self.tagger)
-        source = SoftmaxSource(self.tagger)
-        columns = [i for i, label in enumerate(getattr(tagger, "labels", ())) if label in self.wording.proper]
-        if not columns or not source.supports(tagger) or not source.is_trained(tagger):
-            return proper, [False] * len(docs)
-        is_tagged = [not why for why in source.missing(tagger, docs)]
-        readable = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
-        if readable:
-            scores = source.read(tagger, [docs[i] for i in readable])
-            rows = np.arange(scores.n_tokens)
-            probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in columns], axis=0)
-            parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in readable])[:-1])
-            for i, part in zip(readable, parts, strict=True):
-                proper[i] = part
-        return proper, is_tagged
-
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
         """Return the evidence of each token of a Doc, (n_tokens, len(COLUMNS)). proper: P(proper noun), (n_tokens,)."""
-        strings, wording, n = doc.vocab.strings, self.wording, len(doc)
+        n, strings = len(doc), doc.vocab.strings
         tags, dependencies, lower_words = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3).T
-        hashes = {field: [strings.as_int(word) for word in words] for field, words in vars(wording).items()}
-        is_tagged = is_tagged and doc.has_annotation("TAG")
-        is_parsed = is_parsed and doc.has_annotation("DEP")
-        word_columns = self.read_words([token.text for token in doc], lists)
+
+        def is_one_of(hashes: Any, words: Sequence[str]) -> Any:
+            return np.isin(hashes, [strings.as_int(word) for word in words])
+
         return np.column_stack(
             [
-                np.full(n, is_tagged), np.full(n, is_parsed), proper,
-                np.isin(tags, hashes["noun"]), np.isin(tags, hashes["preposition"]), _depths(doc),
-                np.isin(dependencies, hashes["argument"]), np.isin(lower_words, hashes["article"]),
-                np.isin(lower_words, hashes["possessive"]), word_columns,
+                np.full(n, is_tagged and doc.has_annotation("TAG")),
+                np.full(n, is_parsed and doc.has_annotation("DEP")),
+                proper,
+                is_one_of(tags, _NOUN),
+                is_one_of(tags, _PREPOSITION),
+                _depths(doc),
+                is_one_of(dependencies, _ARGUMENT),
+                is_one_of(lower_words, _ARTICLE),
+                is_one_of(lower_words, _POSSESSIVE),
+                self.read_words([token.text for token in doc], lists),
             ]
-        )  # fmt: skip
+        )
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
         """Return the COLUMNS from "letters" on, (n_tokens, n_columns), of a Doc, from its words. lists: None gives zeros."""
@@ -155,24 +123,45 @@ class EntityEvidence(Part):
         rows = self._word_rows
         for word in words:
             if word not in rows:
-                row = _read_word(word, self.wording.address)
+                row = _read_word(word)
                 rows[word] = row if lists is None else row + lists.describe(word)
-        n, n_columns = len(words), len(_WORD_COLUMNS)
-        width = n_columns + (0 if lists is None else len(names.COLUMNS) + 1)  # `NameLists.describe` adds a flag
+        n, n_word, n_case = len(words), len(_WORD_COLUMNS), len(_CASE_FLAGS)
+        width = n_word + n_case + (0 if lists is None else len(names.COLUMNS) + 1)  # `NameLists.describe` adds a flag
         table = np.array([rows[word] for word in words]).reshape(n, width)
-        n_lettered, n_upper, n_capital = table[:, 7:n_columns].sum(axis=0)  # the last three of _WORD_COLUMNS
+        word_columns, case_flags, list_rows = np.split(table, [n_word, n_word + n_case], axis=1)
+        n_lettered, n_upper, n_capital = case_flags.sum(axis=0)
         is_lower = n_capital == 0
         in_capitals = not is_lower and n_upper >= _CAPITALS_SHARE * n_lettered
-        list_columns = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, table[:, n_columns:])
-        return np.column_stack([table[:, :7], np.full(n, is_lower), np.full(n, in_capitals), list_columns])
+        list_columns = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, list_rows)
+        return np.column_stack([word_columns, np.full(n, is_lower), np.full(n, in_capitals), list_columns])
 
 
-def _read_word(word: str, address: Sequence[str]) -> list[float]:
-    """Return the values of _WORD_COLUMNS of a word. address (Sequence[str]): Parts of web addresses."""
+def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
+    """Return (P(proper noun) of each token of each Doc, whether the tagger could be read on the Doc)."""
+    proper = [np.zeros(len(doc)) for doc in docs]
+    tagger: Any = dict(nlp.pipeline).get("tagger")
+    source = SoftmaxSource("tagger")
+    columns = [i for i, label in enumerate(getattr(tagger, "labels", ())) if label in _PROPER]
+    if not columns or not source.supports(tagger) or not source.is_trained(tagger):
+        return proper, [False] * len(docs)
+    is_tagged = [not why for why in source.missing(tagger, docs)]
+    readable = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
+    if readable:
+        scores = source.read(tagger, [docs[i] for i in readable])
+        rows = np.arange(scores.n_tokens)
+        probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+        ends = np.cumsum([len(docs[i]) for i in readable])
+        for i, probabilities_of_doc in zip(readable, np.split(probabilities, ends[:-1]), strict=True):
+            proper[i] = probabilities_of_doc
+    return proper, is_tagged
+
+
+def _read_word(word: str) -> list[float]:
+    """Return the values of _WORD_COLUMNS and _CASE_FLAGS of a word."""
     is_upper, lower = word.isupper(), word.lower()
     return [
         float(value) for value in (
-            _LETTERS.fullmatch(word) is not None, any(part in lower for part in address),
+            _LETTERS.fullmatch(word) is not None, any(part in lower for part in _ADDRESS),
             is_upper and word.isalpha() and 2 <= len(word) <= 5,
             is_upper and len(word) == 2 and word[1] == ".", any(map(_SYMBOLS.__contains__, word)), any(map(str.isdigit, word)),
             word in JOINERS, lower != word.upper(), is_upper, lower != word,
@@ -267,9 +256,9 @@ class SpanEvidence:
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),
             "type": lambda: 1.0,  # an intercept per entity type
-            "log-odds": lambda: log_odds(raw, CLIP),
-            "path": lambda: log_odds(spans.scores, CLIP) / _UNIT,
-            "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
+            "log-odds": lambda: log_odds(raw),
+            "path": lambda: log_odds(spans.scores) / _UNIT,
+            "proper": lambda: log_odds(self._reduce("proper", np.minimum)) / _UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][self._tokens[self._lasts]],
             "proper before": lambda: self._value_at("proper", spans.starts - 1),

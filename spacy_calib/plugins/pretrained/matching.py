@@ -19,7 +19,7 @@ from ...registry import REGISTRIES
 from ...sources.find import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
-from .evidence import CLIP, COLUMNS, EVIDENCE_OF, EntityEvidence
+from .evidence import COLUMNS, EVIDENCE_OF, EntityEvidence
 from .messages import calib_error
 
 # In the card's sentences: maximum distance of the mean raw log-odds from the card's, in units of its spread (random weights are
@@ -50,36 +50,34 @@ def find_matches(
         component or other labels.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
-    names = [components] if isinstance(components, str) else components
-    rivals_by_attr: dict[str, list[Match]] = {}
-    disabled_names, reasons = [], {}
-    for name in nlp.component_names if names is None else dict.fromkeys(names):
-        pipe = dict(nlp.components).get(name)
+    requested = [components] if isinstance(components, str) else components
+    matches, disabled_names, reasons = [], [], {}
+    for name in nlp.component_names if requested is None else dict.fromkeys(requested):
+        pipe: Any = dict(nlp.components).get(name)
         similar = [candidate for candidate in cards if candidate.data["language"] == nlp.lang and _reads(candidate, pipe)]
-        fitting = [candidate for candidate in similar if candidate.labels == tuple(pipe.labels)]  # type: ignore[union-attr]
+        fitting = [candidate for candidate in similar if candidate.labels == tuple(pipe.labels)]
         if fitting and name in nlp.disabled:
             disabled_names.append(name)
         elif fitting:
-            match = _find_best(nlp, fitting, name)
-            rivals_by_attr.setdefault(match.card.attr, []).append(match)
+            matches.append(_find_best(nlp, fitting, name))
         elif similar:
-            reasons[name] = _compare_labels(similar[0].labels, tuple(pipe.labels))  # type: ignore[union-attr]
-        if not fitting and names is not None:
+            reasons[name] = _compare_labels(similar[0].labels, pipe.labels)
+        if not fitting and requested is not None:
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
-    # Cards with one prefix exclude each other: the component with the fewest changes gets its card.
-    matches = {attr: min(rivals, key=lambda match: len(match.changed_components)) for attr, rivals in rivals_by_attr.items()}
-    for attr, rivals in rivals_by_attr.items():
-        reasons |= {
-            match.component: f"'{attr}' reads '{matches[attr].component}'" for match in rivals if match is not matches[attr]
-        }
-    if disabled_names and (names is not None or not matches):
+    # Cards whose pipes have one name exclude each other: the component with the fewest changes gets its card.
+    best_matches: dict[str, Match] = {}
+    for match in sorted(matches, key=lambda match: len(match.changed_components)):
+        best = best_matches.setdefault(match.card.attr, match)
+        if best is not match:
+            reasons[match.component] = f"'{match.card.attr}' reads '{best.component}'"
+    if disabled_names and (requested is not None or not matches):
         raise calib_error("C069", name=disabled_names[0])
     if not matches:
         components_text = f"any component of the pipeline ({', '.join(nlp.component_names)})"
         why = "; ".join(f"component '{name}': {reason}" for name, reason in reasons.items())
         raise _no_card(nlp, components_text if nlp.component_names else "a pipeline without components", cards, card, why)
-    return list(matches.values()), reasons
+    return list(best_matches.values()), reasons
 
 
 def _reads(card: Card, pipe: Any) -> bool:
@@ -145,9 +143,9 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     scores = source.read(component, docs)
     if scores.spans is not None:
         entities = scores.spans.take(scores.spans.on_doc)
-        return log_odds(source.raw_span_scores(entities), CLIP)
+        return log_odds(source.raw_span_scores(entities))
     marginals = scores.marginals_above(0.01)  # hardly any top label has less
-    return log_odds(marginals.scores[find_top(marginals.rows, marginals.scores)], CLIP)
+    return log_odds(marginals.scores[find_top(marginals.rows, marginals.scores)])
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
+from .messages import WARNINGS
 
 # Kinds of lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
@@ -32,16 +33,6 @@ _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l"
 # Tokens that join the words of a name: they have no say where they stand inside an entity.
 JOINERS = frozenset("&.'’/-‐‑–")
 _WORDS = re.compile(r"[^\W_]+")
-# Evidence that supports the type of an entity, and evidence that contradicts it.
-SUPPORTS = (
-    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone",
-    "organization", "organization word",
-)  # fmt: skip
-CONTRADICTIONS = (
-    "person, but a place", "organization, but a place", "person, but an organization", "place, but an organization",
-    "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words",
-    "place, but ordinary words",
-)  # fmt: skip
 # Entity types that the lists are about.
 PERSONS, LOCATIONS, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)
 
@@ -59,13 +50,6 @@ def checksum(text: str) -> str:
 def read_list(file: Path) -> str:
     """Return the entries of a compressed list as one text, an entry per line."""
     return zlib.decompress(file.read_bytes()).decode("utf8")
-
-
-def current_lists() -> dict[str, str]:
-    """Return name (such as "places.2") -> checksum of the newest list of each kind."""
-    files = sorted(list_folder().glob("*.txt.z"), key=lambda file: int(file.name.split(".")[1]))
-    newest = {file.name.split(".")[0]: file for file in files}
-    return {newest[kind].name.removesuffix(".txt.z"): checksum(read_list(newest[kind])) for kind in KINDS}
 
 
 def fold(text: str) -> str:
@@ -127,8 +111,6 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
         except (OSError, zlib.error, ValueError):
             text = ""
         if checksum(text) != list_checksum:
-            from .messages import WARNINGS
-
             warnings.warn(WARNINGS["CW87"].format(name=name, checksum=list_checksum), stacklevel=2)
             return None
         entries.setdefault(name.partition(".")[0], set()).update(text.split("\n"))
@@ -136,7 +118,7 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
 
 
 def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any, firsts: Any, lasts: Any) -> dict[str, Any]:
-    """Return the evidence of the lists for n entities: a flag for each of SUPPORTS and CONTRADICTIONS, (n,).
+    """Return the evidence of the lists for n entities: flags that support its type, then ones that contradict, (n,).
 
     labels: Type of each entity. columns (Mapping): COLUMNS of the tokens of all entities. starts, ends: First token of each
     entity among these, and the one after the last, without article and possessive. firsts, lasts: First and last token with
@@ -146,14 +128,17 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     lengths = ends - starts
     is_long = lengths > 1
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]  # bare; with article; possessive
-    in_gazetteer, in_large, in_organizations = (  # bit n - 1 at a token: a listed phrase of n tokens begins there
-        np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
-        for kind in PHRASES
-    )
+
+    def is_listed(kind: str) -> Any:  # bit n - 1 at a token: a listed phrase of n tokens begins there
+        return np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
+
+    def count_words(kind: str) -> Any:  # number of words of each entity that are in a list
+        sums = np.append(0.0, np.cumsum(columns[kind]))
+        return sums[ends] - sums[starts]
+
+    in_gazetteer, in_large, in_organizations = map(is_listed, PHRASES)
     has_first, has_surname = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
-    sums = {kind: np.append(0.0, np.cumsum(columns[kind])) for kind in ("first_names", "ordinary_words")}
-    n_first, n_ordinary = (sums[kind][ends] - sums[kind][starts] for kind in ("first_names", "ordinary_words"))
-    last_ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, n_ordinary == lengths
+    last_ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, count_words("ordinary_words") == lengths
     has_word = is_long & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
     is_business = in_organizations | has_word
     is_single = ~is_long & ~last_ordinary
@@ -167,7 +152,7 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
         "person, but an organization": is_person & is_business & ~has_first,
         "place, but an organization": is_location & is_business,
         "no person, but a person's name": ~is_person & has_first & has_surname & is_long & ~in_gazetteer & ~is_business,
-        "person, but an ordinary word": is_person & last_ordinary & ~has_surname & (n_first == 0),
+        "person, but an ordinary word": is_person & last_ordinary & ~has_surname & (count_words("first_names") == 0),
         "organization, but ordinary words": is_organization & all_ordinary & ~in_organizations,
         "place, but ordinary words": is_location & all_ordinary & ~in_gazetteer,
     }  # fmt: skip

@@ -54,8 +54,8 @@ class UniversalCard(Card):
         return self.pipe_state.state()
 
     @property
-    def expected_bias_words(self) -> str:
-        return f"{self._bias_range(self.expected_bias)}, from {len(BIASES)} corpora in English and Spanish)."
+    def biases_in_words(self) -> str:
+        return f"{len(BIASES)} corpora in English and Spanish"
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
         """Check the entities in the example sentences (docs, with predicted entities). RAISES C843: too few or too doubtful."""

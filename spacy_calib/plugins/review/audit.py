@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import log10
 from typing import Any, NamedTuple
 
@@ -87,7 +88,7 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
     for row in rows.tolist():
         gold, part = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
         scores = dict(zip(corpus.tags[part].tolist(), corpus.tag_calibrated[part].tolist(), strict=True))
-        p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))
+        p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))  # below the threshold only the raw score is known
         rival = max(scores, key=lambda tag: scores[tag], default=gold)
         p_rival = scores.get(rival, 0.0)
         doubts.append(_row_doubt(corpus, LABEL, row, gold, rival, p_gold, p_rival)._replace(raw=float(raw[row])))
@@ -96,12 +97,12 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
     return Audit.from_doubts(doubts, len(rows), estimate_wrong(np.array(top_scores), np.array(is_top)))
 
 
-def audit_predicted(corpus: ScoredCorpus, kind: str = ARC) -> Audit:
-    """Audit annotations that have a score for the predicted label only, such as arcs."""
+def audit_arcs(corpus: ScoredCorpus) -> Audit:
+    """Audit arcs, of which only the predicted one has a score."""
     rows = np.flatnonzero((corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated) & _not_blank(corpus))
     right, scores = corpus.right[rows] == RIGHT, corpus.calibrated[rows]
     doubts = [
-        _row_doubt(corpus, kind, row, int(corpus.gold[row]), int(corpus.labels[row]), 1 - score, score)
+        _row_doubt(corpus, ARC, row, int(corpus.gold[row]), int(corpus.labels[row]), 1 - score, score)
         for row, score in zip(rows[~right].tolist(), scores[~right].tolist(), strict=True)
     ]
     return Audit.from_doubts(doubts, len(rows), estimate_wrong(scores, right))
@@ -118,7 +119,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
     rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
-    for row in rows.tolist():  # gold labels without a score
+    for row in rows.tolist():  # gold labels below the threshold
         gold = int(corpus.gold[row])
         if gold in scored_tags and (row, gold) not in scored_pairs:
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
@@ -131,40 +132,43 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
     """Audit gold spans, each against the top prediction that overlaps it, and missing ones. table: Predicted -> gold name."""
-    spans = corpus.spans
-    offsets, is_not_blank = corpus.doc_starts[spans.docs], _not_blank(corpus)
-    bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]
-    gold = [span for span, bound in zip(gold, bounds, strict=True) if is_not_blank[slice(*bound)].any()]
-    bounds = [bound for bound in bounds if is_not_blank[slice(*bound)].any()]
-    names = [corpus.names[label] for label in spans.labels.tolist()]
-    names = names if table is None else [table.get(name, name) for name in names]
-    span_bounds = list(zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True))
-    has_name = np.array([bool(name) for name in names], dtype=bool)
-    has_gold = (spans.right != UNKNOWN) & has_name
-    outside_scores = 1 - np.nan_to_num(corpus.calibrated)  # P(outside of all entities) of each token
-    if OUTSIDE in corpus.names:
-        is_outside = corpus.tags == corpus.names.index(OUTSIDE)
-        outside_scores = np.zeros(len(corpus))
-        outside_scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
-    rivals, with_overlap = _find_overlaps(bounds, span_bounds, np.flatnonzero(has_name).tolist())
-    doubts = []
-    for span, bound, rival_spans in zip(gold, bounds, rivals, strict=True):
-        if any((span_bounds[i], names[i]) == (bound, span.label) for i in rival_spans):  # predicted as in the gold
-            continue
-        if rival_spans:
-            best = max(rival_spans, key=lambda i: spans.calibrated[i])
-            score = float(spans.calibrated[best])
-            kind = LABEL if span_bounds[best] == bound else BORDER
-            doubts.append(Doubt(kind, *bound, span.label, names[best], 1 - score, score, *span_bounds[best]))
-        else:
-            score = float(outside_scores[slice(*bound)].min())
-            doubts.append(Doubt(SUPERFLUOUS, *bound, span.label, "", 1 - score, score, *bound))
-    for i in np.flatnonzero(has_gold).tolist():
-        if i not in with_overlap:
+    spans, is_not_blank = corpus.spans, _not_blank(corpus)
+    # Bounds of spans are (first token, the one after the last), counted through the corpus.
+    firsts = [int(corpus.doc_starts[span.doc]) for span in gold]
+    gold_spans = [((first + span.start, first + span.end), span.label) for first, span in zip(firsts, gold, strict=True)]
+    gold_spans = [(bounds, label) for bounds, label in gold_spans if is_not_blank[slice(*bounds)].any()]
+    predicted_names = [corpus.names[label] for label in spans.labels.tolist()]
+    names = [(table or {}).get(name, name) for name in predicted_names]
+    offsets = corpus.doc_starts[spans.docs]
+    all_bounds = list(zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True))
+    predictions = [i for i, name in enumerate(names) if name]  # the gold has no name for the types of the others
+    p_outside, doubts = _outside_scores(corpus), []
+    overlaps = _find_overlaps([bounds for bounds, _ in gold_spans], all_bounds, predictions)
+    for (bounds, label), rivals in zip(gold_spans, overlaps, strict=True):
+        if not rivals:  # the most doubtful token decides whether there is an entity
+            score = float(p_outside[slice(*bounds)].min())
+            doubts.append(Doubt(SUPERFLUOUS, *bounds, label, "", 1 - score, score, *bounds))
+        elif not any((all_bounds[i], names[i]) == (bounds, label) for i in rivals):  # no prediction is equal to the gold
+            best = max(rivals, key=lambda i: spans.calibrated[i])
+            score, kind = float(spans.calibrated[best]), LABEL if all_bounds[best] == bounds else BORDER
+            doubts.append(Doubt(kind, *bounds, label, names[best], 1 - score, score, *all_bounds[best]))
+    overlapping, with_gold = set(chain(*overlaps)), [i for i in predictions if spans.right[i] != UNKNOWN]
+    for i in with_gold:
+        if i not in overlapping:  # the gold has no span there
             score = float(spans.calibrated[i])
-            doubts.append(Doubt(MISSING, *span_bounds[i], "", names[i], 1 - score, score, *span_bounds[i]))
-    n_wrong = estimate_wrong(spans.calibrated[has_gold], spans.right[has_gold] == RIGHT)
-    return Audit.from_doubts(doubts, len(gold), None if n_wrong is None else n_wrong * len(gold) / int(has_gold.sum()))
+            doubts.append(Doubt(MISSING, *all_bounds[i], "", names[i], 1 - score, score, *all_bounds[i]))
+    # Errors are estimated per prediction; there may be more or fewer gold spans.
+    n_wrong = estimate_wrong(spans.calibrated[with_gold], spans.right[with_gold] == RIGHT)
+    return Audit.from_doubts(doubts, len(gold_spans), None if n_wrong is None else n_wrong * len(gold_spans) / len(with_gold))
+
+
+def _outside_scores(corpus: ScoredCorpus) -> Floats:
+    """Return the probability that each token is outside of all entities, (n_tokens,)."""
+    if OUTSIDE not in corpus.names:
+        return 1 - np.nan_to_num(corpus.calibrated)
+    scores, is_outside = np.zeros(len(corpus)), corpus.tags == corpus.names.index(OUTSIDE)
+    scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
+    return scores
 
 
 def estimate_wrong(top_scores: Floats, is_top: Any) -> float | None:
@@ -192,41 +196,39 @@ def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int,
 
 def _find_overlaps(
     gold_bounds: Sequence[tuple[int, int]], predicted_bounds: Sequence[tuple[int, int]], candidates: Sequence[int]
-) -> tuple[list[list[int]], set[int]]:
-    """Return (predictions that overlap each gold span, predictions that overlap any), as indices of predicted_bounds.
+) -> list[list[int]]:
+    """Return the predictions that overlap each gold span, as indices of predicted_bounds.
 
     gold_bounds, predicted_bounds: (first token, last + 1) of each span. candidates: Indices of the predictions to consider.
     """
-    spans_by_token: dict[int, set[int]] = {}
+    spans_by_token: dict[int, list[int]] = {}
     for i in candidates:
         for token in range(*predicted_bounds[i]):
-            spans_by_token.setdefault(token, set()).add(i)
-    empty: set[int] = set()
-    overlaps = [sorted(empty.union(*(spans_by_token.get(token, empty) for token in range(*bound)))) for bound in gold_bounds]
-    return overlaps, empty.union(*overlaps)
+            spans_by_token.setdefault(token, []).append(i)
+    return [sorted({i for token in range(*bounds) for i in spans_by_token.get(token, ())}) for bounds in gold_bounds]
 
 
 def audit_tasks(
-    corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
+    corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] | None = None
 ) -> list[Task]:
     """Return a task for each doubt, with the rival as alternative. unit: Of units.KINDS. extra: (doubt) -> further fields."""
     names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
     index = {name: i for i, name in enumerate(names)}
-    columns: Any = zip(*((item.first, item.last, index[item.gold or item.rival]) for item in doubts), strict=True)
-    firsts, lasts, labels = (np.array(column, dtype=np.intp) for column in columns) if doubts else (_NONE, _NONE, _NONE)
+    firsts, lasts, labels = (
+        np.array([value(item) for item in doubts], dtype=np.intp)
+        for value in (lambda item: item.first, lambda item: item.last, lambda item: index[item.gold or item.rival])
+    )
     scores = np.array([item.p_gold for item in doubts])
     units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
     priorities = np.array([item.priority for item in doubts])
     indices: Ints = np.arange(len(doubts))
     queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, indices, indices, {})
-    return [_audit_task(corpus, task, doubt, extra) for task, doubt in zip(tasks_of(queue), doubts, strict=True)]
+    pairs = zip(tasks_of(queue), doubts, strict=True)
+    return [_audit_task(corpus, task, doubt, {} if extra is None else extra(doubt)) for task, doubt in pairs]
 
 
-_NONE: Ints = np.zeros(0, dtype=np.intp)
-
-
-def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: Callable[[Doubt], dict[str, Any]]) -> Task:
-    """Return a task that asks about a doubt: with the gold label, its rival, and the rival's probability."""
+def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: dict[str, Any]) -> Task:
+    """Return a task that asks about a doubt: with the gold label, its rival, and the rival's probability. extra: Fields."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)
@@ -235,8 +237,6 @@ def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: Callable[
         spans=task.spans if doubt.gold else [],
         gold=doubt.gold or None,
         right=None,
-        reason=None,
-        expected_errors=doubt.p_rival,
         alternatives={doubt.rival: doubt.p_rival} if doubt.rival else {},
-        audit_fields={**fields, **extra(doubt)},
+        audit_fields={**fields, **extra},
     )

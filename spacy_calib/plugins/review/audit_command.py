@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.fitting.new_calib import insert_unfitted
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.examples import run_pipes, with_progress
 from ...cli.shared.gold import report_unknown
 from ...cli.shared.options import Code, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, Silent
-from ...cli.shared.outputs import Output
+from ...cli.shared.outputs import output_files
 from ...cli.shared.run import GoldRun, Run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
 from ...pipe.pipeline import sentence_finders
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...annotations import Annotation
-    from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .audit import Audit
 
 N_SHOWN = 20
 # With one label per row, scores down to this threshold rank the gold labels.
@@ -61,22 +59,23 @@ def audit(
         each doubted label, as `plugins.review.queue.formats.to_record` makes them.
     RAISES C625: the data are one document. C317, C318: there is no such component. CalibError: any other bad input.
     """
+    from ...pairs.label_map import read_map
+    from ...pipe.scorer import corpus_of
     from .audit import audit_tasks
-    from .gold_audit import find_heads
+    from .gold_audit import audit_gold, find_heads
     from .queue.formats import to_record
 
     queue_output = QueueOutput(output, format, silent)
     run = GoldRun(model, data, gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, force=force, silent=silent)
-    calib, examples, corpus, unit, findings = audit_pipeline(run, component, label_map, queue_output.files())
+    table = None if label_map is None else read_map(label_map)
+    nlp, calib = insert_unfitted(run.begin(output_files(output)), run.model, component, table, gold_preproc=gold_preproc)
+    examples = _score_gold(run, nlp, calib)
+    corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
+    unit, findings = audit_gold(calib, examples, corpus)
     show_all = top is None and (output is not None or format != "table")
     doubts = findings.doubts if show_all else findings.doubts[: top or N_SHOWN]
-    annotation = calib.source.annotation(calib.lookup.component())
-    tasks = audit_tasks(
-        corpus,
-        doubts,
-        unit,
-        partial(find_heads, corpus=corpus, examples=examples) if annotation.kind.of_arcs else lambda doubt: {},
-    )
+    has_arcs = calib.source.annotation(calib.lookup.component()).kind.of_arcs
+    tasks = audit_tasks(corpus, doubts, unit, partial(find_heads, corpus=corpus, examples=examples) if has_arcs else None)
     result = {
         "component": calib.source.component,
         "unit": unit,
@@ -86,39 +85,13 @@ def audit(
         "expected_wrong": findings.n_wrong,
         "ranked": [to_record(task) for task in tasks],
     }
-    tags = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
-    deliver_queue(queue_output, calib, result, tasks, tags, lambda: show_audit(result, top, output))
+    deliver_queue(queue_output, result, tasks, lambda: show_audit(result, top, output))
     return result
-
-
-class AuditRun(NamedTuple):
-    """An audit (`findings`) of gold `examples`, scored in `corpus`. calib: Fitted for the last fold. unit: "token" etc."""
-
-    calib: Calibrator
-    examples: list[Example]
-    corpus: ScoredCorpus
-    unit: str
-    findings: Audit
-
-
-def audit_pipeline(
-    run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()
-) -> AuditRun:
-    """Score the gold out of fold, and audit it. outputs (Sequence[Output]): Files to check before. RAISES: As `audit`."""
-    from ...pairs.label_map import read_map
-    from ...pipe.scorer import corpus_of
-    from .gold_audit import audit_gold
-
-    table = None if label_map is None else read_map(label_map)
-    nlp, calib = insert_unfitted(run.begin(outputs), run.model, component, table, gold_preproc=run.gold_preproc)
-    examples = _score_gold(run, nlp, calib)
-    corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
-    return AuditRun(calib, examples, corpus, *audit_gold(calib, examples, corpus))
 
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     """Return whether the audit needs scores below the threshold: only annotations with one label per row do."""
-    return not (annotation.kind.overlapping or annotation.kind.of_arcs or annotation.kind.any_label or span_labels)
+    return not (annotation.kind.overlapping or annotation.kind.of_arcs or span_labels)
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:

@@ -15,7 +15,7 @@ from ...pairs.documents import DocumentNumbers, folds_of
 from ...pairs.scored_corpus import ScoredCorpus
 from ...sources.mapped import map_of
 from ...types import Floats
-from .audit import Audit, Doubt, GoldSpan, audit_pairs, audit_predicted, audit_rows, audit_spans
+from .audit import Audit, Doubt, GoldSpan, audit_arcs, audit_pairs, audit_rows, audit_spans
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _BATCH = 128
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
     """Audit scored examples. Return (unit of the doubted labels: "token", "entity" or "document"; the audit)."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if annotation.kind.of_arcs or annotation.kind.any_label:  # only predicted arcs have a score
-        return corpus.row_unit, audit_predicted(corpus)
+    if annotation.kind.of_arcs:
+        return corpus.row_unit, audit_arcs(corpus)
     if calib.lookup.span_labels():
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
     if annotation.kind.overlapping:

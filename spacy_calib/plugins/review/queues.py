@@ -13,12 +13,9 @@ import numpy as np
 from ...cli.shared.command import check_option, option
 from ...cli.shared.examples import run_pipes, stream_examples
 from ...cli.shared.options import FORMATS
-from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, pipes_to_run
-from ...cli.shared.screen import msg, shorten
+from ...cli.shared.screen import shorten
 from ...cli.shared.writing import print_exact, print_json, write_file, write_json, write_text
-from ...pairs.documents import DOCUMENT
-from ...types import OPEN, OUTSIDE
 from .queue.units import KINDS
 
 if TYPE_CHECKING:
@@ -76,38 +73,18 @@ class QueueOutput:
             return self.format
         return None if self.output is None else self.suffixes[self.output.suffix]
 
-    def files(self) -> list[Output]:
-        """Return the files that will be written: the queue, and perhaps a labeling config."""
-        paths = (("--output", self.output), ("the labeling config", self.labels_file))
-        return [Output(option, path) for option, path in paths if path is not None]
 
-    @property
-    def labels_file(self) -> Path | None:
-        """File for the labeling config of a Label Studio project, next to the queue; None for other formats."""
-        return None if self.output is None or self.form != "label-studio" else self.output.with_suffix(".labels.xml")
-
-
-def deliver_queue(
-    queue: QueueOutput,
-    pipe: Calibrator,
-    result: dict[str, Any],
-    tasks: Sequence[Task],
-    labels: Iterable[str],
-    show: Callable[[], None],
-) -> None:
-    """Write the queue to its files, then print it or call `show`. labels: All that the data have. RAISES C055: cannot write."""
-    from .queue.formats import WRITERS, label_studio_config, to_names
+def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Task], show: Callable[[], None]) -> None:
+    """Write the queue to its file, then print it or call `show`. RAISES C055: the file cannot be written."""
+    from .queue.formats import WRITERS, to_names
 
     def text() -> Iterable[str]:
         return to_names(tasks) if queue.form == "names" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
         write_json(queue.output, result)
-    elif queue.output is not None and queue.form in (*WRITERS, "names"):
+    elif queue.output is not None and queue.form != "spacy":  # `rank` has written Docs
         write_text(queue.output, text())
-    if queue.labels_file is not None:
-        categories = bool(tasks) and tasks[0].has_one_label and tasks[0].unit == DOCUMENT
-        write_text(queue.labels_file, [label_studio_config(_label_choices(pipe, result["unit"], labels), categories)])
     if queue.silent:
         return
     if queue.format == "json":
@@ -116,8 +93,6 @@ def deliver_queue(
         print_exact(text(), json=queue.form != "csv")
     else:
         show()
-        if queue.labels_file is not None:
-            msg.good(f"Labeling config: {queue.labels_file}")
 
 
 def unit_in_text(record: Mapping[str, Any]) -> str:
@@ -134,24 +109,6 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
     before = before if len(before) <= width else f"…{before[len(before) - width + 1 :]}"
     width = room - len(before)
     return f"{before}{unit}{after if len(after) <= width else f'{after[: width - 1]}…'}".strip()
-
-
-def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequence[str]:
-    """Return the labels for annotators to choose from, by their names in the gold; for lemmas and links, `labels`."""
-    from ...annotations import plain_name
-    from ...pairs.label_map import map_label
-    from ...pipe.label_names import shown_names
-
-    if plain_name(pipe.fit_info.layer) in OPEN:
-        return list(labels)
-    if pipe.spans.groups is None or unit == "token":  # no entities are scored, or asked about
-        return pipe.lookup.labels()
-    table = shown_names(pipe)
-    return [
-        name
-        for name in dict.fromkeys(map_label(table, label) for label in pipe.lookup.span_labels())
-        if name not in ("", OUTSIDE)
-    ]
 
 
 def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:

@@ -13,13 +13,15 @@ import numpy as np
 from ...calibration.promise import SIZES, answers_to_check, expect_promise
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.options import CalibratedModel, ChosenComponent, Code, Columns, ForceFile, GpuId, NProcess, Silent, Texts
+from ...cli.shared.outputs import output_files
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
 from .asking import ask_in_terminal
 from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
-from .queue.orders import REVIEW
+from .queue.choosing import QueuePlan, queue_of
+from .queue.orders import ORDERS
 from .queues import (
     MIN_WORDS,
     RANK_SUFFIXES,
@@ -37,7 +39,7 @@ from .queues import (
 if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .queue.choosing import Queue, QueuePlan
+    from .queue.choosing import Queue
     from .queue.tasks import Task
 
 N_SHOWN = 20
@@ -65,7 +67,7 @@ def rank(
     model: CalibratedModel,
     data: Texts,
     *,
-    order: Annotated[str, option(ORDER_HELP, words=tuple(REVIEW))] = DEFAULT_ORDER,
+    order: Annotated[str, option(ORDER_HELP, words=ORDERS)] = DEFAULT_ORDER,
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
     accepted: Annotated[bool, option(ACCEPTED_HELP)] = False,
@@ -90,84 +92,86 @@ def rank(
     With gold, report how soon the order finds the errors.
 
     RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
-        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and highest
+        `plugins.review.queue.findings.summarize_order`, of the units that are not left out; "wrong_range": lowest and highest
         number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
         `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left
         out; "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random
         sample of entities "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
-    from .queue.choosing import QueuePlan
-
-    is_table = accepted and order != "random"
-    queue_output = QueueOutput(output, format, silent, {**RANK_SUFFIXES, ".csv": "names"} if is_table else RANK_SUFFIXES)
-    if to_adapt:
-        check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
-        check_option("--not-accepted", not not_accepted, "left out with --to-adapt", "it")
-        check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
-        unit = DOCUMENT
-    entities_only = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
-    flags = [flag for flag, is_given in entities_only.items() if is_given]
-    for flag in flags:
-        check_option(flag, unit in (None, "entity"), f"left out with --unit {unit}", "it")
-    check_option("--accepted", not (accepted and not_accepted), "left out with --not-accepted", "it")
-    is_file = output is not None and output.suffix == ".jsonl" and format == "table"
-    check_option("--output", is_file or not ask, "a .jsonl file for the answers with --ask, without --format", output)
+    suffixes = {**RANK_SUFFIXES, ".csv": "names"} if accepted and order != "random" else RANK_SUFFIXES
+    queue_output = QueueOutput(output, format, silent, suffixes)
+    entity_options = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
+    flags = [flag for flag, is_given in entity_options.items() if is_given]
+    _check_combination(unit, order, queue_output, flags, to_adapt)
+    unit = DOCUMENT if to_adapt else "entity" if flags else unit
     how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
+    # A file of answers may exist: --ask goes on with it.
     run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
-    nlp = run.begin(queue_output.files(), read=exclude or [])
-    unit = "entity" if flags else unit
+    nlp = run.begin(output_files(output), read=exclude or [])
     pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
-    default = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
-    n = top or default
     kind = unit_of(pipe, unit)
-    whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
-    check_option(
-        "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
-    )
-    is_whole = not (not_accepted or exclude or per_doc)  # else entities have different chances, and answers promise nothing
+    _check_pipe(pipe, kind, queue_output, flags)
+    is_on_screen = output is None and format == "table"
+    # With these options entities have different chances to be sampled, so that answers promise nothing.
+    has_equal_chances = not (not_accepted or exclude or per_doc)
     plan = QueuePlan(
         kind,
-        REVIEW[order],
+        order,
         min_words=MIN_WORDS if kind == "sentence" else 0,
         accepted=True if accepted else False if not_accepted else None,
         repeats=repeats,
-        n=n,
+        n=top or (N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None),
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
-        labelled_keys=labelled_texts(nlp, exclude) if exclude else None,
-        is_sample=kind == "entity" and order == "random" and is_whole and pipe.spans.groups is not None,
+        labelled=labelled_texts(nlp, exclude) if exclude else None,
+        is_sample=kind == "entity" and order == "random" and has_equal_chances and pipe.spans.groups is not None,
     )
-    if (accepted or not_accepted) and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
-        raise calib_error("C531", name=pipe.name)
-    bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
+    bytes_per_token = SCORES + (TASKS if plan.n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
     corpus, overlap = run.score(nlp, pipe, "Ranking", watch)
-    tasks, result = rank_units(pipe, corpus, plan, order)
+    tasks, result = rank_units(pipe, corpus, plan)
     result["seen"] = overlap
     if ask and output is not None:
         show_sample({} if silent else result)
         result["answered"] = ask_in_terminal(tasks, output, anew=force)
         msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
         return result
-    if to_adapt:
-        result["order"] = STRATIFIED
     if queue_output.form == "spacy" and output is not None:
         rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
-    deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output))
+    deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output))
     return result
 
 
-def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units to review. order (str): Name of the plan's order. RETURNS (tuple): Their tasks; what `rank` returns.
+def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: list[str], to_adapt: bool) -> None:
+    """Check that the options of `rank` go together. flags: Given options that are about entities. RAISES C056: they do not."""
+    if to_adapt:
+        check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
+        check_option("--not-accepted", "--not-accepted" not in flags, "left out with --to-adapt", "it")
+        check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
+        unit = DOCUMENT
+    for flag in flags:
+        check_option(flag, unit in (None, "entity"), f"left out with --unit {unit}", "it")
+    check_option("--accepted", not {"--accepted", "--not-accepted"} <= set(flags), "left out with --not-accepted", "it")
+    is_file = queue.output is not None and queue.output.suffix == ".jsonl" and queue.format == "table"
+    expected = "a .jsonl file for the answers with --ask, without --format"
+    check_option("--output", is_file or "--ask" not in flags, expected, queue.output)
 
-    With a pretrained card, the expected number of wrong units has a range, by the card's range of bias (mean score - share of
-    right ones). A bias is of all tokens or all entities: number and range are None for other units, or if some were left out.
-    """
+
+def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str]) -> None:
+    """Check that a pipe fits the options. RAISES C056: .spacy cannot hold the units. C531: there are no cut-offs."""
+    expected = f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)"
+    check_option("--output", queue.form != "spacy" or kind == DOCUMENT, expected, queue.output)
+    needs_cutoffs = "--accepted" in flags or "--not-accepted" in flags
+    if needs_cutoffs and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
+        raise calib_error("C531", name=pipe.name)
+
+
+def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
+    """Choose units to review. RETURNS (tuple): Their tasks; what `rank` returns."""
     from ...pipe.label_names import shown_names
-    from .queue.choosing import queue_of
-    from .queue.findings import summarize_orders
+    from .queue.findings import summarize_order
     from .queue.formats import to_record
     from .queue.tasks import tasks_of
 
@@ -176,19 +180,20 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
     result = {
         "pipe": pipe.name,
         "unit": plan.kind,
-        "order": order,
-        **summarize_orders(queue.corpus, queue.units.take(queue.candidates), plan.seed),
+        "order": STRATIFIED if plan.is_stratified else plan.order,
+        **summarize_order(corpus, queue.units.take(queue.candidates), plan.order, plan.seed),
         "wrong_range": None,
         "seen": None,
-        **{key: queue.left_out[key] for key in ("accepted", "below", "too_short", "excluded", "repeats")},
+        **queue.left_out,
         "ranked": [to_record(task) for task in tasks],
     }
     if plan.is_sample:
         result["sample"], questions = describe_sample(pipe, queue, plan)
         tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:
-        n, wrong = result["units"], result["expected_wrong"]
+        # A card's bias (mean score - share of right ones) is that of all tokens or all entities; of others nothing is known.
         is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
+        n, wrong = result["units"], result["expected_wrong"]
         result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None
         result["expected_wrong"] = wrong if is_known else None
     return tasks, result
@@ -202,22 +207,24 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
         PRECISIONS how many answers probably promise it, as a dict of `expect_promise`. A sample of accepted entities has
         instead "wanted": precision of the cut-offs, and "needed": how many answers probably confirm it (`answers_to_check`).
     """
-    spans, labels, cutoffs, groups = queue.corpus.spans, pipe.lookup.span_labels(), pipe.spans.cutoffs, pipe.spans.groups
+    spans, cutoffs, groups = queue.corpus.spans, pipe.spans.cutoffs, pipe.spans.groups
     documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
+    n_documents = len(np.unique(documents[queue.candidates]))
+    mean_score = float(scores.sum()) / len(scores) if len(scores) else None
     names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
-    n_documents, accepted_from, expected = len(np.unique(documents[queue.candidates])), [None] * len(names), float(scores.sum())
-    sample: dict[str, Any] = {"documents": n_documents, "precision": expected / len(scores) if len(scores) else None}
+    sample: dict[str, Any] = {"documents": n_documents, "precision": mean_score}
+    cutoff_of_each: list[float | None] = [None] * len(names)
     if plan.accepted and cutoffs and groups:
+        labels = pipe.lookup.span_labels()
         columns = np.array([labels.index(name) for name in names], dtype=np.intp)
-        accepted_from = cutoffs.get_cutoffs(columns, labels, groups).tolist()
-        needed = answers_to_check(sample["precision"] or 0.0, cutoffs.precision)
-        sample |= {"wanted": cutoffs.precision, "needed": needed}
+        cutoff_of_each = cutoffs.get_cutoffs(columns, labels, groups).tolist()
+        sample |= {"wanted": cutoffs.precision, "needed": answers_to_check(mean_score or 0.0, cutoffs.precision)}
     else:
         sample["promises"] = [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]
-    drawn = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
-    columns_of = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), accepted_from)
+    of_all = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
+    columns_of_each = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), cutoff_of_each)
     fields = ("label", "score", "document", "cutoff")
-    return sample, [drawn | dict(zip(fields, row, strict=True)) for row in zip(*columns_of, strict=True)]
+    return sample, [of_all | dict(zip(fields, row, strict=True)) for row in zip(*columns_of_each, strict=True)]
 
 
 def show_sample(result: dict[str, Any]) -> None:
@@ -243,14 +250,14 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
-    first = "certain" if result["below"] else "doubtful"
-    order = "in random order" if result["order"] == "random" else f"most {first} first (by {result['order']})"
     is_stratified = result["order"] == STRATIFIED
-    msg.divider(
-        f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`"
-        if is_stratified
-        else f"{result['units']:,} {plural}, {order}"
-    )
+    if is_stratified:
+        msg.divider(f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`")
+    elif result["order"] == "random":
+        msg.divider(f"{result['units']:,} {plural}, in random order")
+    else:
+        first = "certain" if result["below"] else "doubtful"
+        msg.divider(f"{result['units']:,} {plural}, most {first} first (by {result['order']})")
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:
         msg.text(f"... and {n - n_shown:,} more in {output}")
@@ -260,28 +267,34 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     if not is_stratified:
         _show_orders(result)
     show_sample(result)
-    subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
-    wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
-    if result["wrong_range"] is not None:
-        low, high = result["wrong_range"]
-        msg.text(
-            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are "
-            f"wrong{wrong}."
-        )
-    elif result["expected_wrong"] is not None:
-        msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
-    elif wrong:
-        msg.text(f"{wrong[2:].capitalize()} wrong.")
+    if sentence := _describe_errors(result):
+        msg.text(sentence)
     if output is not None:
         msg.good(f"{n:,} {plural}: {output}")
+
+
+def _describe_errors(result: dict[str, Any]) -> str:
+    """Return a sentence on how many units are wrong by their scores and by the gold; "" if neither is known."""
+    of_these, by_gold = f"of these {result['units']:,} are wrong", ""
+    if result["wrong"] is not None:
+        subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
+        by_gold = f"by the gold {result['wrong']:,}{subset} are"
+    if result["wrong_range"] is not None:
+        low, high = result["wrong_range"]
+        by_scores = f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} {of_these}"
+    elif result["expected_wrong"] is not None:
+        by_scores = f"By their scores about {result['expected_wrong']:,.0f} {of_these}"
+    else:
+        return f"{by_gold.capitalize()} wrong." if by_gold else ""
+    return f"{by_scores}; {by_gold}." if by_gold else f"{by_scores}."
 
 
 def _show_orders(result: dict[str, Any]) -> None:
     """Print how soon the order finds the errors: the expected shares and, with gold, the shares that it finds."""
     is_default = result["order"] == DEFAULT_ORDER
-    signals = [row for row in result["signals"] or () if row["order"] == result["order"]]
     rows = [("expected" if is_default else f"expected by {DEFAULT_ORDER}", "-", *map(in_percent, result["expected"]))]
-    rows += [(row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in signals]
+    if result["found"] is not None:
+        rows.append((result["order"], number(result["average_precision"]), *map(in_percent, result["found"])))
     header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
     print_table(rows, header, ("l", *"r" * (len(header) - 1)))
 

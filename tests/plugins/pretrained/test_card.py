@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pretrain.entities import evidence_names
+from pretrain.entities import CONTRADICTIONS, LISTS, SUPPORTS, evidence_names
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.pretrained import card as cards
@@ -27,9 +27,8 @@ from spacy_calib.plugins.pretrained.card import (
     read_card,
     with_checksum,
 )
-from spacy_calib.plugins.pretrained.evidence import LISTS, NEEDS
+from spacy_calib.plugins.pretrained.evidence import NEEDS
 from spacy_calib.plugins.pretrained.matching import Match
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS
 from tests.cli.conftest import install
 from tests.forked import in_own_process
 

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from pretrain.entities import evidence_names
+from pretrain.entities import CONTRADICTIONS, SUPPORTS, evidence_names
 from spacy.tokens import Doc
 
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, JOINERS, SUPPORTS, NameLists
+from spacy_calib.plugins.pretrained.names import JOINERS, NameLists
 from spacy_calib.registry import registered_maker
 from spacy_calib.schema import InvalidState
 from spacy_calib.types import Spans
@@ -148,7 +148,7 @@ def test_a_step_without_entities_changes_nothing():
     assert THREE.apply(given) is given
 
 
-@pytest.mark.parametrize("part", [THREE, EntityEvidence("tags", {"places.1": "0"}, proper=["NE"])])
+@pytest.mark.parametrize("part", [THREE, EntityEvidence({"places.1": "0"})])
 def test_parts_are_rebuilt_from_their_state(part):
     again = make_part(part.state(), registered_maker)
     assert type(again) is type(part)

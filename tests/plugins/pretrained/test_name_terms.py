@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from pretrain.entities import evidence_names
+from pretrain.entities import CONTRADICTIONS, LISTS, SUPPORTS, current_lists, evidence_names
 from spacy.lang.en.examples import sentences as english_examples
 
 from spacy_calib.calibration.solvers import sigmoid
 from spacy_calib.plugins.pretrained import names
 from spacy_calib.plugins.pretrained.card import all_cards
-from spacy_calib.plugins.pretrained.evidence import LISTS, EntityMap
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, LOCATIONS, ORGANIZATIONS, PERSONS, SUPPORTS, current_lists
+from spacy_calib.plugins.pretrained.evidence import EntityMap
+from spacy_calib.plugins.pretrained.names import LOCATIONS, ORGANIZATIONS, PERSONS
 
 CARDS = [card for card in all_cards() if card.component == "ner"]
 TYPES = (*PERSONS, *LOCATIONS, *ORGANIZATIONS)

@@ -4,16 +4,14 @@ import zlib
 
 import numpy as np
 import pytest
+from pretrain.entities import CONTRADICTIONS, SUPPORTS, current_lists
 
 from spacy_calib.plugins.pretrained import names
 from spacy_calib.plugins.pretrained.names import (
     COLUMNS,
-    CONTRADICTIONS,
     KINDS,
-    SUPPORTS,
     NameLists,
     checksum,
-    current_lists,
     load_lists,
     name_flags,
     read_list,

@@ -62,6 +62,3 @@ def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, acc
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):
     given = (accepting, texts, "--format", "prodigy", "--output", tmp_path / "batch.spacy")
     refuses(calib("rank", *given), "Option --output must be a file that ends in .jsonl or .json with --format prodigy")
-    given = (accepting, texts, "--format", "label-studio", "--output", tmp_path / "batch.json")
-    (tmp_path / "batch.labels.xml").write_text("years of work")
-    refuses(calib("rank", *given), "batch.labels.xml exists already")

@@ -10,8 +10,8 @@ from spacy_calib.plugins.review.audit import (
     MISSING,
     SUPERFLUOUS,
     GoldSpan,
+    audit_arcs,
     audit_pairs,
-    audit_predicted,
     audit_rows,
     audit_spans,
     audit_tasks,
@@ -62,7 +62,7 @@ def test_half_of_the_labels_tell_how_many_are_wrong():
 def test_arcs_are_doubted_by_what_the_row_carries():
     corpus = gold_of(["D", "V", "V", "", "D", "N"])
     right = np.array([1, 0, 1, -1, 1, 0], dtype=np.int8)
-    found = audit_predicted(replace(corpus, right=right))
+    found = audit_arcs(replace(corpus, right=right))
     assert [(one.first, one.gold, one.rival) for one in found.doubts] == [(5, "N", "D"), (1, "V", "N")]
     assert [one.p_gold for one in found.doubts] == pytest.approx([0.03, 0.4])
 

@@ -333,11 +333,11 @@ def task(number, text="Ann", before="Here is "):
     whole = f"{before}{text} again."
     start = len(before)
     span = TaskSpan(2, 2, start, start + len(text), "PER", 0.5)
-    scores = dict.fromkeys(("score", "raw", "priority", "expected_errors"), 0.5)
+    scores = dict.fromkeys(("score", "raw", "priority"), 0.5)
     return Task(
         text=whole, focus=text, tokens=[], spans=[span], unit="entity", has_one_label=True, sentence=0, start=2, end=3,
         doc=number, words=3, origin={"line": number + 1}, rank=number + 1, place=(start, start + len(text)),
-        right=None, reason=None, gold=None, alternatives={}, **scores,
+        right=None, gold=None, alternatives={}, **scores,
     )  # fmt: skip
 
 

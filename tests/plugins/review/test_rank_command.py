@@ -2,8 +2,6 @@
 
 import csv
 import json
-import re
-import xml.etree.ElementTree as ET
 
 import pytest
 import spacy
@@ -42,12 +40,10 @@ def test_the_most_doubtful_come_first_with_what_the_attributes_say(calibrated, t
 def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
     wrong = sum(record["right"] is False for record in ranked["ranked"])
     assert ranked["wrong"] == wrong > 0
-    rows = {row["order"]: row for row in ranked["signals"]}
-    assert set(rows) == {"calibrated", "raw", "margin", "random"}
     hits = [record["right"] is False for record in ranked["ranked"]]
     half = round(0.5 * len(hits))
-    assert rows["calibrated"]["found"][ranked["shares"].index(0.5)] == pytest.approx(sum(hits[:half]) / wrong)
-    assert 0 < rows["calibrated"]["average_precision"] <= 1
+    assert ranked["found"][ranked["shares"].index(0.5)] == pytest.approx(sum(hits[:half]) / wrong)
+    assert 0 < ranked["average_precision"] <= 1
 
 
 def test_only_the_chosen_order_is_printed(calibrated, test_file):
@@ -64,27 +60,13 @@ def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tm
     (tmp_path / "texts.txt").write_text("the dog runs\nthe old cat sees a bird\n")
     result = json_of("rank", calibrated, tmp_path / "texts.txt")
     assert result["wrong"] is None
-    assert result["signals"] is None
+    assert (result["average_precision"], result["found"]) == (None, None)
     assert len(result["expected"]) == len(result["shares"])
     words = [record["focus"] for record in result["ranked"]]
     assert sorted(words) == sorted(["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"])
     table = run(calibrated, tmp_path / "texts.txt").text
     assert "Token Label In" in table
     assert "Right" not in table
-
-
-def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, tmp_path):
-    path = tmp_path / "tasks.json"
-    run(calibrated, test_file, "--output", path, "--format", "label-studio", "--unit", "sentence", "--silent")
-    tasks = json.loads(path.read_text())
-    labels = {label.get("value") for label in ET.parse(tmp_path / "tasks.labels.xml").iter("Label")}
-    assert set(spacy.load(calibrated).get_pipe("tagger").labels) == labels
-    used = {label for task in tasks for region in task["predictions"][0]["result"] for label in region["value"]["labels"]}
-    assert used <= labels
-    path.unlink()
-    again = calib("rank", calibrated, test_file, "--output", path, "--format", "label-studio")
-    refuses(again, "tasks.labels.xml exists already; choose another path or add --force")
-    assert not path.exists()
 
 
 def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
@@ -120,20 +102,6 @@ def test_sentences_are_counted_in_their_document(calibrated, tmp_path):
     assert {record["doc"] for record in result["ranked"]} == {0, 1, 2}
     first = {(record["doc"], record["sentence"]) for record in result["ranked"] if record["focus"] == "the"}
     assert first == {(0, 0), (1, 0), (2, 0)}
-
-
-def test_annotators_of_lemmas_choose_from_lemmas(model, dev, test_file, tmp_path):
-    ok(calib("fit", model, dev, tmp_path / "m", "-C", "trainable_lemmatizer", "--silent", "-m", "isotonic"))
-    run(tmp_path / "m", test_file, "--format", "label-studio", "--output", tmp_path / "q.json", "--silent")
-    offered = set(re.findall(r'Label value="([^"]*)"', (tmp_path / "q.labels.xml").read_text()))
-    given = {value for task in json.loads((tmp_path / "q.json").read_text()) for value in task_labels(task)}
-    assert given
-    assert given <= offered
-    assert not any("0 0" in label for label in offered)
-
-
-def task_labels(task):
-    return [label for prediction in task["predictions"] for one in prediction["result"] for label in one["value"]["labels"]]
 
 
 def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):

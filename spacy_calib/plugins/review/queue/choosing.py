@@ -11,29 +11,26 @@ from ....gold.tool_exports import AT_RANDOM, BY_DOUBT
 from ....pairs.keyed import Digests
 from ....pairs.scored_corpus import ScoredCorpus
 from ....types import Floats, Ints
-from .orders import Order, doubts, priorities
-from .units import ReviewUnits, labelled_keys, unit_keys, units_of
+from .orders import token_doubts, unit_doubts
+from .units import ReviewUnits, find_labelled, unit_keys, units_of
 
-# Whether a unit may be in the queue, or why it is left out.
-IN, ACCEPTED, BELOW, SHORT = 0, 1, 2, 3
 # The shortest documents, which together have this share of the words, are not sampled: they show little and cost a label each.
 SHARE_OF_SHORT = 0.1
-NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class QueuePlan:
     """Settings that decide which units are in a queue, and in which order.
 
-    kind (str): One of units.KINDS. order (Order): What makes the priorities. seed (int): Of random choices. min_words (int):
+    kind (str): One of units.KINDS. order (str): One of orders.ORDERS. seed (int): Of random choices. min_words (int):
     Minimum of words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are
     below it (False). repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum number of units, and
-    of units of one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None):
-    Keys of texts that are labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones.
+    of units of one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled (Digests | None): Of
+    texts that are labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones.
     """
 
     kind: str
-    order: Order
+    order: str
     seed: int = 0
     min_words: int = 0
     accepted: bool | None = None
@@ -41,55 +38,14 @@ class QueuePlan:
     n: int | None = None
     per_doc: int | None = None
     is_stratified: bool = False
-    labelled_keys: Digests | None = None
+    labelled: Digests | None = None
     is_sample: bool = False
 
     @property
     def sampling(self) -> str:
         """How units are chosen: AT_RANDOM from all, or BY_DOUBT, by their scores."""
-        is_random = self.order.aggregation == "random" and self.accepted is None
+        is_random = self.order == "random" and self.accepted is None
         return AT_RANDOM if self.is_stratified or is_random else BY_DOUBT
-
-
-@dataclass(frozen=True, eq=False)
-class UnitPool:
-    """The data by which units of a queue are chosen from n units; all arrays have shape (n,).
-
-    documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (Floats):
-    Raw scores, which order units with equal priorities, the smallest first. keys (Digests): From `unit_keys`, equal for equal
-    texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED, BELOW or SHORT.
-    """
-
-    documents: Ints
-    words: NDArray[np.int32]
-    scores: Floats
-    ties: Floats
-    keys: Digests
-    left_out: NDArray[np.int8]
-
-    @classmethod
-    def from_corpus(cls, corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
-        """Build the pool of one corpus. values (Floats): Value of each token, from `doubts`, shape (n_tokens,)."""
-        docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
-        if plan.is_stratified:
-            scores = units.sums(values) / words.clip(1)  # expected share of wrong labels
-        else:
-            scores = priorities(corpus, units, plan.order, values, plan.seed)
-            scores = 1 - scores if plan.accepted else scores  # the most certain first
-        is_eligible = units.counts(corpus.lengths * corpus.is_word) >= plan.min_words
-        unwanted = np.full(len(units), False) if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
-        return cls(
-            corpus.documents_of(docs),
-            words,
-            scores,
-            units.raw,
-            unit_keys(corpus, units),
-            np.select([unwanted, ~is_eligible], [BELOW if plan.accepted else ACCEPTED, SHORT], IN).astype(np.int8),
-        )
-
-    def sort(self) -> Ints:
-        """Return the indices of all units, highest priority first; ties by `ties`, then in text order."""
-        return np.lexsort((self.ties, -self.scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +53,7 @@ class Queue:
     """The units chosen for review, in order.
 
     corpus (ScoredCorpus): The corpus of the units. units (ReviewUnits): All units of the corpus. values (Floats): Value of each
-    token, by `doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units, first to last.
+    token, by `token_doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units, first to last.
     candidates (Ints): Indices of all that may be chosen. left_out (dict): Number of units left out as "accepted", "below",
     "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
@@ -112,50 +68,74 @@ class Queue:
     sampling: str = BY_DOUBT
 
 
-def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> tuple[Ints, Ints, dict[str, int]]:
-    """Choose units of the pool by a plan. excluded (Digests): Keys to leave out, from `labelled_keys`.
-
-    RETURNS (tuple): Indices of the chosen units, first to last; of all candidates, in text order; the number of units left out
-        for each reason, each counted once.
-    """
-    order = pool.sort()
-    order = order[pool.left_out[order] == IN]
-    not_excluded = order[~np.isin(pool.keys[order], np.asarray(excluded, dtype=np.uint64))]
-    candidates = not_excluded
-    if not (plan.repeats or plan.accepted or plan.is_sample):
-        candidates = not_excluded[np.sort(np.unique(pool.keys[not_excluded], return_index=True)[1])]  # first of equal texts
-    left_out = {
-        "accepted": int((pool.left_out == ACCEPTED).sum()),
-        "below": int((pool.left_out == BELOW).sum()),
-        "too_short": int((pool.left_out == SHORT).sum()),
-        "excluded": len(order) - len(not_excluded),
-        "repeats": len(not_excluded) - len(candidates),
-    }
-    all_candidates = np.sort(candidates)
-    if plan.per_doc is not None:
-        docs = pool.documents[candidates]
-        by_doc = np.argsort(docs, kind="stable")
-        _, first, sizes = np.unique(docs[by_doc], return_index=True, return_counts=True)
-        turn = np.empty(len(candidates), dtype=np.intp)  # number of units of the same document before each
-        turn[by_doc] = np.arange(len(candidates)) - np.repeat(first, sizes)
-        candidates = candidates[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
-    words = pool.words[candidates]
-    if plan.is_sample:
-        n = len(words) if plan.n is None else plan.n
-        units = all_candidates[sample_entities(pool.documents[all_candidates], n, plan.seed)]
-    elif plan.is_stratified:
-        units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
-    else:
-        units = candidates if plan.n is None else candidates[: max(0, plan.n)]
-    return units, all_candidates, left_out
-
-
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     """Choose the units of a corpus to review, by a plan."""
-    units, values = units_of(corpus, plan.kind), doubts(corpus, plan.order.value)
-    pool = UnitPool.from_corpus(corpus, units, values, plan)
-    excluded = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
-    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, excluded), plan.sampling)
+    units, values = units_of(corpus, plan.kind), token_doubts(corpus, plan.order)
+    words, keys = units.counts(corpus.lengths), unit_keys(corpus, units)
+    if plan.is_stratified:
+        scores = units.sums(values) / words.clip(1)  # expected share of wrong labels
+    else:
+        scores = unit_doubts(corpus, units, plan.order, plan.seed)
+        scores = 1 - scores if plan.accepted else scores  # the most certain first
+    nowhere = np.full(len(units), False)
+    is_unwanted = nowhere if plan.accepted is None else corpus.spans.accept != int(plan.accepted)  # beyond its cut-off
+    is_left_out = {
+        "accepted": nowhere if plan.accepted else is_unwanted,
+        "below": is_unwanted if plan.accepted else nowhere,
+        "too_short": units.counts(corpus.lengths * corpus.is_word) < plan.min_words,
+        "excluded": nowhere if plan.labelled is None else find_labelled(corpus, units, keys, plan.labelled),
+    }
+    documents = corpus.documents_of(corpus.docs[units.firsts])
+    chosen_units = select_units(plan, scores, units.raw, documents, words, keys, is_left_out)
+    return Queue(corpus, units, values, scores, *chosen_units, plan.sampling)
+
+
+def select_units(
+    plan: QueuePlan,
+    scores: Floats,
+    ties: Floats,
+    documents: Ints,
+    words: Ints,
+    keys: Digests,
+    is_left_out: dict[str, NDArray[np.bool_]],
+) -> tuple[Ints, Ints, dict[str, int]]:
+    """Choose units by a plan, from the data of n units; all arrays have shape (n,).
+
+    scores (Floats): Priority. ties (Floats): Raw scores, which order units with equal priorities, the smallest first. documents
+    (Ints): Number of the document. words (Ints): Number of words. keys (Digests): From `unit_keys`, equal for equal texts.
+    is_left_out (dict): Reason -> whether the unit is left out for it; of several reasons the first counts. RETURNS (tuple):
+    Indices of the chosen units, first to last; of all candidates, in text order; the number of units left out for each reason.
+    """
+    order = np.lexsort((ties, -scores))  # highest priority first; equal units stay in text order
+    left_out = {}
+    for reason, has_reason in is_left_out.items():
+        left_out[reason] = int(has_reason[order].sum())
+        order = order[~has_reason[order]]
+    n_with_repeats = len(order)
+    if not (plan.repeats or plan.accepted or plan.is_sample):
+        order = order[np.sort(np.unique(keys[order], return_index=True)[1])]  # the first of equal texts
+    left_out["repeats"] = n_with_repeats - len(order)
+    candidates = np.sort(order)
+    if plan.per_doc is not None:
+        order = order[_take_turns(documents[order], plan.per_doc)]
+    n = len(order) if plan.n is None else max(0, plan.n)
+    if plan.is_sample:
+        order = candidates[sample_entities(documents[candidates], n, plan.seed)]
+    elif plan.is_stratified:
+        order = order[sample_documents(scores[order], words[order], n, plan.seed)]
+    return order[:n], candidates, left_out
+
+
+def _take_turns(documents: Ints, per_doc: int) -> Ints:
+    """Return the index of the first unit of each document, then of the second of each, up to `per_doc` of them.
+
+    documents (Ints): Document of each unit, in the order of the units, shape (n,).
+    """
+    by_doc = np.argsort(documents, kind="stable")
+    _, first, sizes = np.unique(documents[by_doc], return_index=True, return_counts=True)
+    turn = np.empty(len(documents), dtype=np.intp)  # number of earlier units of the same document
+    turn[by_doc] = np.arange(len(documents)) - np.repeat(first, sizes)
+    return np.argsort(turn, kind="stable")[: int((turn < per_doc).sum())]
 
 
 def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:

@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ....pairs.scored_corpus import UNKNOWN, WRONG, ScoredCorpus
 from ....types import Floats, Ints
-from ..messages import calib_error
-from .orders import REVIEW, unit_doubts
+from .orders import unit_doubts
 from .units import ReviewUnits
 
 # Shares of the units that are reported.
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-def review_order(doubt: Floats, ties: Floats | None = None) -> Ints:
+def review_order(doubts: Floats, ties: Floats) -> Ints:
     """Return the indices of the units, most doubtful first; ties by `ties` (higher first), then by index."""
-    return np.lexsort([-doubt] if ties is None else [-ties, -doubt])
+    return np.lexsort([-ties, -doubts])
 
 
-def dense_ranks(doubt: Floats, ties: Floats | None = None) -> Ints:
-    """Return a rank for each unit, higher for more doubt, then for higher `ties`; equal only if both are equal."""
-    keys = np.stack([doubt, doubt if ties is None else ties], axis=1)
-    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def average_precision(ranks: ArrayLike, wrong: ArrayLike) -> float | None:
+def average_precision(doubts: Floats, ties: Floats, wrong: NDArray[np.bool_]) -> float | None:
     """Return the average precision of an order: the mean, over the errors, of the share of errors among the units up to there.
 
-    ranks: A number for each unit, higher is reviewed sooner, shape (n,); units of equal rank count as reviewed together. wrong:
-        Whether each unit is an error, shape (n,). RETURNS (float | None): In [0, 1]; None without errors.
+    doubts, ties: The higher, the sooner a unit is reviewed, shape (n,); units with equal values in both count as reviewed
+    together. wrong: Whether each unit is an error, shape (n,). RETURNS (float | None): In [0, 1]; None without errors.
     """
     from sklearn.metrics import average_precision_score
 
-    errors = np.asarray(wrong, dtype=bool)
-    return float(average_precision_score(errors, np.asarray(ranks))) if errors.any() else None
+    ranks = np.unique(np.stack([doubts, ties], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return float(average_precision_score(wrong, ranks)) if wrong.any() else None
 
 
 def recall_at(order: Ints, weight: NDArray, shares: Sequence[float] = SHARES) -> list[float | None]:
@@ -53,55 +45,25 @@ def recall_at(order: Ints, weight: NDArray, shares: Sequence[float] = SHARES) ->
     return [float(n_found[round(share * len(order))]) / total if total > 0 else None for share in shares]
 
 
-@dataclass(frozen=True)
-class OrderQuality:
-    """How soon an order of units finds the errors among them.
-
-    order (str): Name in REVIEW. average_precision (float | None): In [0, 1]; None without errors. found (list): Share of all
-    errors that are among the first 1 %, 2 %, 5 % etc. (SHARES) of the units; None without errors.
-    """
-
-    order: str
-    average_precision: float | None
-    found: list[float | None]
-
-
-def compare_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> list[OrderQuality]:
-    """Return the quality of each order, from units with gold; raw scores break ties. RAISES C076: no unit has gold."""
-    index = np.flatnonzero(units.right != UNKNOWN)
-    if not len(index):
-        raise calib_error("C076", unit=units.kind)
-    wrong = units.right[index] == WRONG
-    raw = unit_doubts(corpus, units, "raw")[index]
-    rows = []
-    for name in REVIEW:
-        doubt = unit_doubts(corpus, units, name, seed)[index]
-        rows.append(
-            OrderQuality(name, average_precision(dense_ranks(doubt, raw), wrong), recall_at(review_order(doubt, raw), wrong))
-        )
-    return rows
-
-
-def expected_recall(units: ReviewUnits) -> list[float | None]:
-    """Return the share of all errors that the scores expect among the most doubtful units: 1 %, 2 %, 5 % etc. (SHARES)."""
-    doubt = 1 - units.calibrated
-    return recall_at(review_order(doubt, 1 - units.raw), doubt)
-
-
-def summarize_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> dict[str, Any]:
-    """Summarize how soon the orders find the errors.
+def summarize_order(corpus: ScoredCorpus, units: ReviewUnits, order: str, seed: int = 0) -> dict[str, Any]:
+    """Summarize how soon one of ORDERS finds the errors among the units; raw scores break ties.
 
     RETURNS (dict): Numbers of "units", of those with gold ("known"), of "wrong" ones by gold (or None), and of "expected_wrong"
-        ones by the scores. "shares": SHARES. "expected": share of all errors that the scores expect among the most doubtful
-        1 %, 2 %, 5 % etc. (SHARES) of the units. "signals": each OrderQuality by gold, as a dict, or None without gold.
+        ones by the scores. "shares": SHARES. "expected": share of all errors that the scores expect among the first 1 %, 2 %,
+        5 % etc. (SHARES) of the units, the least probable first. By gold, else None: "average_precision" of the order, and the
+        share of all errors "found" among the first 1 %, 2 %, 5 % etc. of its units.
     """
-    n_gold = int((units.right != UNKNOWN).sum())
+    has_gold = units.right != UNKNOWN
+    wrong, is_known = units.right[has_gold] == WRONG, bool(has_gold.any())
+    doubts, raw_doubts = unit_doubts(corpus, units, order, seed)[has_gold], 1 - units.raw
+    error_probabilities, ties = 1 - units.calibrated, raw_doubts[has_gold]
     return {
         "units": len(units),
-        "known": n_gold,
-        "wrong": int((units.right == WRONG).sum()) if n_gold else None,
-        "expected_wrong": float((1 - units.calibrated).sum()),
+        "known": len(wrong),
+        "wrong": int(wrong.sum()) if is_known else None,
+        "expected_wrong": float(error_probabilities.sum()),
         "shares": list(SHARES),
-        "expected": expected_recall(units),
-        "signals": [asdict(row) for row in compare_orders(corpus, units, seed=seed)] if n_gold else None,
+        "expected": recall_at(review_order(error_probabilities, raw_doubts), error_probabilities),
+        "average_precision": average_precision(doubts, ties, wrong) if is_known else None,
+        "found": recall_at(review_order(doubts, ties), wrong) if is_known else None,
     }

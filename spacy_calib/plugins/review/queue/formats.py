@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from ....about import __version__
 from ....errors.visible import csv_lines, visible
@@ -22,7 +21,7 @@ from .tasks import Task
 _DIGITS = 6
 _COLUMNS = (
     "rank", "score", "raw", "priority", "unit", "focus", "label", "alternatives", "gold", "right", "doc", "sentence", "start",
-    "end", "words", "expected_errors", "origin", "text",
+    "end", "words", "origin", "text",
 )  # fmt: skip
 # Fields of audited gold labels; only arcs have the last two.
 _AUDIT_COLUMNS = ("kind", "suggestion", "suggestion_score", "suggested_text", "head", "suggested_head")
@@ -35,11 +34,10 @@ _PARTIAL_UNITS = ("token", "entity")
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as plain data: _COLUMNS but "label", the spans as "marks", "drawn", perhaps "reason" and _AUDIT_COLUMNS."""
+    """Return a task as plain data: _COLUMNS but "label", the spans as "marks", "drawn", and of an audit _AUDIT_COLUMNS."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
-    reason = {} if task.reason is None else {"reason": task.reason}
-    return {**record, **reason, **(task.audit_fields or {}), "drawn": task.sampling}
+    return {**record, **(task.audit_fields or {}), "drawn": task.sampling}
 
 
 def to_prodigy(task: Task) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def to_prodigy(task: Task) -> dict[str, Any]:
 
 
 def to_label_studio(task: Task) -> dict[str, Any]:
-    """Return a task of Label Studio with the predicted spans, for the labeling interface of `label_studio_config`."""
+    """Return a task of Label Studio with the predicted spans, for a labeling interface with the tags "label" and "text"."""
     kind = "choices" if _is_category(task) else "labels"
     results = []
     for i, span in enumerate(task.spans):
@@ -105,16 +103,6 @@ def to_argilla(task: Task) -> dict[str, Any]:
 def _is_metadata(value: Any) -> bool:
     """Return whether Argilla accepts a value as metadata."""
     return all(isinstance(item, str) for item in value) if isinstance(value, list) else isinstance(value, (str, int, float))
-
-
-def label_studio_config(labels: Iterable[str], categories: bool = False) -> str:
-    """Return the labeling interface of a Label Studio project as XML. categories (bool): Whether documents have one label."""
-    choice_tag, choices_tag = ("Choice", "Choices") if categories else ("Label", "Labels")
-    choices = "\n".join(f"    <{choice_tag} value={quoteattr(visible(label))}/>" for label in labels)
-    return (
-        f'<View>\n  <{choices_tag} name="{_CONTROL}" toName="{_OBJECT}">\n{choices}\n  </{choices_tag}>\n'
-        f'  <Text name="{_OBJECT}" value="${_OBJECT}"/>\n</View>\n'
-    )
 
 
 def _is_category(task: Task) -> bool:
@@ -196,7 +184,8 @@ def to_names(tasks: Iterable[Task]) -> Iterator[str]:
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
-    label = task.reason["tag"] if task.reason else " ".join(span.label for span in task.spans)  # of the focus
+    """Return the cells of a task's row, in the order of the columns; its label is that of the focus."""
+    label = " ".join(span.label for span in task.spans) if task.has_one_label else next(iter(task.alternatives))
     record = {
         **to_record(task),
         "label": label,

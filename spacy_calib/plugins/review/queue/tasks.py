@@ -35,15 +35,14 @@ class Task:
 
     text (str): Its sentences; of a document the whole text. tokens (list): (start, end, whether a space follows) of each token
     of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label
-    (bool): Whether the unit has one label.
-    focus (str): Text of the unit, or the word that is the reason. doc (int): Number of the Doc, from 0. sentence (int | None):
-    Number of the sentence in its Doc, from 0; None for documents. start, end (int | None): First token in the Doc, and the one
-    after the last; None if documents are the rows.
+    (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word with the most
+    doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc, from 0; None
+    for documents. start, end (int | None): First token in the Doc, and the one after the last; None if documents are the rows.
     words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in the queue, from
     1. score, raw (float): Probability that the unit is right, after and before calibration. priority (float): Sort key.
-    expected_errors (float): Expected number of wrong labels. reason (dict | None): Why a sentence or document is in the queue,
-    as `find_reason` returns it. alternatives (dict): Tag -> calibrated probability, highest first. gold (str | None): Gold
-    label of a token or document. right (bool | None): Whether the unit is right; None if unknown.
+    alternatives (dict): Label -> calibrated probability: of a token or a document with one label, the highest first; of longer
+    units, of the word in `focus`. gold (str | None): Gold label of a token or document. right (bool | None): Whether the unit
+    is right; None if unknown.
     audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
     "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
     (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one. place (tuple):
@@ -66,8 +65,6 @@ class Task:
     score: float
     raw: float
     priority: float
-    expected_errors: float
-    reason: dict[str, Any] | None
     alternatives: dict[str, float]
     gold: str | None
     right: bool | None
@@ -84,21 +81,19 @@ def tasks_of(queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str
     asks_each_span (bool): Whether each span is a separate question.
     gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know.
     """
-    errors = queue.units.sums(np.where(queue.corpus.is_counted, 1 - queue.corpus.calibrated, np.nan))
-    return [_task(queue, index, errors, asks_each_span, gold_names or {}) for index in range(len(queue.order))]
+    return [_task(queue, index, asks_each_span, gold_names or {}) for index in range(len(queue.order))]
 
 
-def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_names: Mapping[str, str]) -> Task:
-    """Return the task at an index of the queue. errors (Floats): Expected number of wrong labels of each unit."""
+def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[str, str]) -> Task:
+    """Return the task at an index of the queue. The other arguments are those of `tasks_of`."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     doc, right, is_whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
     first, last = _find_context(corpus, unit_first, unit_last)
     offset, is_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
-    reason = find_reason(corpus, unit_first, unit_last, queue.values) if is_whole or units.kind == "sentence" else None
-    focus, tag_scores = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if is_row else {}
-    if reason is not None and not is_row:
-        focus, tag_scores = reason["word"], {reason["tag"]: reason["probability"], **reason["alternatives"]}
+    focus, alternatives = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if is_row else {}
+    if units.kind in ("sentence", DOCUMENT) and not is_row:
+        focus, alternatives = find_doubtful_word(corpus, unit_first, unit_last, queue.values)
     gold = int(corpus.gold[unit_first])
     return Task(
         text=corpus.text(first, last),
@@ -117,9 +112,7 @@ def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_n
         score=float(units.calibrated[number]),
         raw=float(units.raw[number]),
         priority=float(queue.scores[number]),
-        expected_errors=float(errors[number]),
-        reason=reason,
-        alternatives=tag_scores,
+        alternatives=alternatives,
         gold=corpus.names[gold] if is_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
         sampling=queue.sampling,
@@ -196,26 +189,13 @@ def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
     return {corpus.names[tag]: score for tag, score in sorted(scores, key=lambda pair: -pair[1])}
 
 
-def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> dict[str, Any]:
-    """Return the token with the highest value among those from `first` to before `last`, with its tags.
+def find_doubtful_word(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> tuple[str, dict[str, float]]:
+    """Return the word whose label is the most doubtful one of the tokens from `first` to before `last`, and its probabilities.
 
-    RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted label
-        as "label" and "tag"; "probability" (calibrated) and "raw": its scores; "alternatives": up to three other tags ->
-        calibrated probability, highest first.
+    values (Floats): Doubt of each token of the corpus, shape (n_tokens,). RETURNS (tuple): The word; label -> calibrated
+    probability: of its predicted label, then of up to three others, highest first.
     """
     token = first + int(np.nanargmax(values[first:last]))
-    label = corpus.names[corpus.labels[token]]
-    part = slice(corpus.indptr[token], corpus.indptr[token + 1])
-    raw = {corpus.names[tag]: float(score) for tag, score in zip(corpus.tags[part], corpus.tag_raw[part], strict=True)}
-    # The score of the label may be below the threshold.
-    scores = {**sort_tags(corpus, token), **({} if label in raw else {label: float(corpus.calibrated[token])})}
-    names = sorted(scores, key=lambda name: -scores[name])
-    return {
-        "token": None if corpus.of_documents else token - first,
-        "word": None if corpus.of_documents else str(corpus.words[token]),
-        "label": label,
-        "tag": label,
-        "probability": scores[label],
-        "raw": raw.get(label, float(corpus.raw[token])),
-        "alternatives": {name: scores[name] for name in [name for name in names if name != label][:N_ALTERNATIVES]},
-    }
+    scores, label = sort_tags(corpus, token), corpus.names[corpus.labels[token]]
+    score = scores.pop(label, float(corpus.calibrated[token]))  # it is not among them if it is below the threshold
+    return str(corpus.words[token]), {label: score, **dict(list(scores.items())[:N_ALTERNATIVES])}

@@ -12,7 +12,6 @@ from ....pairs.documents import DOCUMENT, TOKEN
 from ....pairs.keyed import STEP, Digests, digest, splitmix64
 from ....pairs.scored_corpus import RIGHT, UNKNOWN, WRONG, ScoredCorpus
 from ....types import Floats, Ints
-from ..messages import calib_error
 
 KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
 
@@ -62,29 +61,16 @@ class ReviewUnits:
 
 
 def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
-    """Return the units of one kind that have a score. RAISES C001: there is no such kind."""
-    if kind not in KINDS:
-        raise calib_error("C001", name="unit", wanted=f"one of {', '.join(KINDS)}", given=repr(kind))
+    """Return the units of one of KINDS that have a score."""
+    spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
     if kind == "entity":
-        return _entities(corpus)
-    if kind == corpus.row_unit:
-        return _rows(corpus)
+        firsts, lasts = spans.starts + offsets, spans.ends + offsets
+        return ReviewUnits(kind, firsts, lasts, spans.labels, spans.raw, spans.calibrated, spans.right)
+    if kind == corpus.row_unit:  # tokens, or documents with categories
+        rows = np.flatnonzero(corpus.is_counted)
+        raw, calibrated = corpus.raw[rows], corpus.calibrated[rows]
+        return ReviewUnits(kind, rows, rows + 1, corpus.labels[rows], raw, calibrated, corpus.right[rows])
     return _longer_units(corpus, kind, corpus.doc_starts if kind == DOCUMENT else corpus.sentence_starts)
-
-
-def _rows(corpus: ScoredCorpus) -> ReviewUnits:
-    """Return the counted rows of a corpus (tokens, or documents with categories) as units."""
-    index = np.flatnonzero(corpus.is_counted)
-    raw, calibrated = corpus.raw[index], corpus.calibrated[index]
-    return ReviewUnits(corpus.row_unit, index, index + 1, corpus.labels[index], raw, calibrated, corpus.right[index])
-
-
-def _entities(corpus: ScoredCorpus) -> ReviewUnits:
-    spans = corpus.spans
-    offsets = corpus.doc_starts[spans.docs]
-    return ReviewUnits(
-        "entity", spans.starts + offsets, spans.ends + offsets, spans.labels, spans.raw, spans.calibrated, spans.right
-    )
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
@@ -128,12 +114,14 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
     return keys
 
 
-def labelled_keys(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> Digests:
-    """Return `labelled` (digests of labelled texts) together with the keys of all units in documents with such a text."""
-    if not len(labelled):
-        return labelled
+def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
+    """Return whether each unit, or the document of a unit with the same key, has a labelled text, shape (n_units,).
+
+    keys (Digests): Of the units, from `unit_keys`. labelled (Digests): Of the labelled texts.
+    """
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
-    return np.union1d(labelled, keys[np.isin(np.array(docs, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]])
+    in_labelled_doc = np.isin(np.array(docs, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]
+    return np.isin(keys, np.union1d(labelled, keys[in_labelled_doc]))
 
 
 def _bounds(firsts: Ints, lasts: Ints) -> Any:

@@ -9,35 +9,34 @@ from hypothesis import strategies as st
 
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.plugins.review.queue.choosing import (
-    ACCEPTED,
-    IN,
-    SHORT,
     QueuePlan,
-    UnitPool,
     queue_of,
     sample_documents,
     sample_entities,
     select_units,
     stratified_sample,
 )
-from spacy_calib.plugins.review.queue.orders import REVIEW
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import corpus_of
 from tests.strategies import arrays, tied_score
 
-PLAN = QueuePlan("sentence", REVIEW["calibrated"])
+PLAN = QueuePlan("sentence", "calibrated")
 
 
-def pool(scores, words=None, docs=None, keys=None, left_out=None):
+def select(scores, words=None, docs=None, keys=None, left_out=None, excluded=(), **limits):
     n = len(scores)
-    sizes = np.array([1] * n if words is None else words, dtype=np.int32)
+    sizes = np.array([1] * n if words is None else words)
     texts = digests(map(str, range(n)) if keys is None else keys)
-    whose = np.zeros(n, np.intp) if docs is None else np.array(docs)
-    return UnitPool(whose, sizes, np.array(scores, dtype=float), sizes, texts, np.array(left_out or [IN] * n, dtype=np.int8))
+    reasons = {
+        key: np.array([reason == key for reason in left_out or [None] * n]) for key in ("accepted", "below", "too_short")
+    }
+    reasons["excluded"] = np.isin(texts, digests(excluded))
+    documents = np.zeros(n, np.intp) if docs is None else np.array(docs)
+    return select_units(replace(PLAN, **limits), np.array(scores, dtype=float), sizes, documents, sizes, texts, reasons)
 
 
-def chosen(scores, words=None, docs=None, keys=None, excluded=(), **limits):
-    return select_units(pool(scores, words, docs, keys), replace(PLAN, **limits), digests(excluded))[0].tolist()
+def chosen(*arguments, **options):
+    return select(*arguments, **options)[0].tolist()
 
 
 def digests(texts):
@@ -70,15 +69,20 @@ def test_which_units_are_chosen_in_which_order(units, order):
 
 def test_left_out_units_are_counted_and_not_chosen():
     # a is labelled, b is too short and labelled, c accepted, and the second d a repeat: each counts once.
-    units = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
-    order, _, left_out = select_units(units, PLAN, digests(["a", "b"]))
+    units = {
+        "scores": [0.4, 0.9, 0.7, 0.1, 0.1],
+        "keys": "abcdd",
+        "left_out": [None, "too_short", "accepted", None, None],
+        "excluded": "ab",
+    }
+    order, _, left_out = select(**units)
     assert (order.tolist(), left_out) == ([3], {"accepted": 1, "below": 0, "too_short": 1, "excluded": 1, "repeats": 1})
-    order, _, left_out = select_units(units, replace(PLAN, repeats=True), digests(["a", "b"]))
+    order, _, left_out = select(**units, repeats=True)
     assert (order.tolist(), left_out) == ([3, 4], {"accepted": 1, "below": 0, "too_short": 1, "excluded": 1, "repeats": 0})
 
 
 def test_a_random_order_of_doubtful_ones_is_no_random_sample():
-    random = replace(PLAN, order=REVIEW["random"])
+    random = replace(PLAN, order="random")
     assert [plan.sampling for plan in (PLAN, random, replace(random, accepted=False), replace(PLAN, is_stratified=True))] == [
         *("doubt", "random"), *("doubt", "random"),
     ]  # fmt: skip
@@ -172,16 +176,21 @@ def test_dashes_and_stops_are_no_words(least, short):
     assert (queue.left_out["too_short"], len(queue.order)) == (short, 4 - short)
 
 
+def test_documents_to_adapt_to_are_sorted_by_their_expected_share_of_errors():
+    queue = queue_of(MIXED, QueuePlan("document", "calibrated", n=3, is_stratified=True))
+    assert queue.scores == pytest.approx([1.3 / 4, 0.7 / 3, 0.6])
+
+
 def test_equal_ones_are_ordered_by_the_raw_scores():
     corpus = corpus_of([[[("a", "A", {"A": 0.5}), ("b", "A", {"A": 0.5}), ("c", "A", {"A": 0.5})]]])
     corpus = replace(corpus, raw=np.array([0.4, 0.2, 0.3]))
-    assert queue_of(corpus, QueuePlan("token", REVIEW["calibrated"])).order.tolist() == [1, 2, 0]
+    assert queue_of(corpus, QueuePlan("token", "calibrated")).order.tolist() == [1, 2, 0]
 
 
 def test_entities_that_reach_their_cut_off_are_left_out():
     corpus = corpus_of([[TALK]], [(0, 0, 1, "B", 0.5), (0, 1, 2, "B", 0.8), (0, 2, 3, "B", 0.6)])
     corpus = replace(corpus, spans=replace(corpus.spans, accept=np.array([0, 1, -1], dtype=np.int8)))
-    queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], accepted=False))
+    queue = queue_of(corpus, QueuePlan("entity", "calibrated", accepted=False))
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3
 

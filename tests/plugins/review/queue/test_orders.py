@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 
-from spacy_calib.errors import CalibError
-from spacy_calib.plugins.review.queue.orders import (
-    DOUBTS,
-    doubts,
-    unit_doubts,
-)  # fmt: skip
-from spacy_calib.plugins.review.queue.units import units_of
+from spacy_calib.plugins.review.queue.orders import ORDERS, token_doubts
 from tests.made import corpus_of
 
 # One sentence; the raw score is the square of the calibrated one. The last token carries nothing.
@@ -20,23 +14,11 @@ CORPUS = corpus_of([[WORDS]])
     [("calibrated", [0.3, 0.6, 0.1]), ("raw", [1 - 0.49, 1 - 0.16, 1 - 0.81]), ("margin", [0.2 - 0.7, 0.6 - 0.4, 0 - 0.9])],
 )
 def test_by_hand(by, wanted):
-    found = doubts(CORPUS, by)
+    found = token_doubts(CORPUS, by)
     np.testing.assert_allclose(found[:3], wanted, atol=1e-8)
     assert np.isnan(found[3])
 
 
-@pytest.mark.parametrize("by", DOUBTS)
+@pytest.mark.parametrize("by", ORDERS)
 def test_every_signal_is_about_the_counted_tokens(by):
-    np.testing.assert_array_equal(~np.isnan(doubts(CORPUS, by)), CORPUS.is_counted)
-
-
-def test_unknown_signals_orders_and_kinds_are_refused():
-    with pytest.raises(CalibError, match="signal must be one of calibrated, raw"):
-        doubts(CORPUS, "gut feeling")
-    with pytest.raises(CalibError, match="order must be one of calibrated, .*, but 'length' was given"):
-        unit_doubts(CORPUS, units_of(CORPUS, "token"), "length")
-    with pytest.raises(CalibError, match="unit must be one of token, entity, sentence, document"):
-        units_of(CORPUS, "paragraph")
-
-
-LABELS = ("O", "A", "B", "C", "D", "new")
+    np.testing.assert_array_equal(~np.isnan(token_doubts(CORPUS, by)), CORPUS.is_counted)

@@ -3,17 +3,17 @@ import pytest
 
 from spacy_calib.plugins.review.queue.choosing import Queue
 from spacy_calib.plugins.review.queue.formats import to_record
-from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, priorities
+from spacy_calib.plugins.review.queue.orders import token_doubts, unit_doubts
 from spacy_calib.plugins.review.queue.tasks import tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import SMALL_CORPUS, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, SPANS, small
 
 
-def queue_in(corpus, kind, order=None, by=REVIEW["calibrated"]):
-    units, values = units_of(corpus, kind), doubts(corpus, by.value)
+def queue_in(corpus, kind, order=None):
+    units, values = units_of(corpus, kind), token_doubts(corpus, "calibrated")
     places = np.arange(len(units)) if order is None else np.array(order)
-    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, places, {})
+    return Queue(corpus, units, values, unit_doubts(corpus, units, "calibrated"), places, places, {})
 
 
 def tasks(corpus, kind, order=None):
@@ -82,7 +82,7 @@ def test_offsets_cut_the_text_into_its_tokens(kind):
 
 
 def rows_of(corpus, chosen, unit="sentence"):
-    return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen, REVIEW["calibrated"]))]
+    return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen))]
 
 
 def test_a_record_says_where_and_why():
@@ -90,12 +90,8 @@ def test_a_record_says_where_and_why():
     assert first == {
         "drawn": "doubt", "rank": 1, "unit": "sentence", "text": "w0 w1 \n x", "focus": "w0", "doc": 2, "origin": {}, "sentence": 0,
         "start": 0, "end": 4, "words": 3, "score": pytest.approx(0.6 * 0.6), "raw": pytest.approx(0.6**4), "priority": pytest.approx(0.64),
-        "expected_errors": pytest.approx(0.8), "alternatives": {"A": 0.6, "B": pytest.approx(0.4)}, "gold": None, "right": None,
+        "alternatives": {"A": 0.6, "B": pytest.approx(0.4)}, "gold": None, "right": None,
         "marks": [{"start": 0, "end": 2, "label": "A", "score": 0.6}, {"start": 3, "end": 5, "label": "A", "score": 0.6}],
-        "reason": {
-            "token": 0, "word": "w0", "label": "A", "tag": "A", "probability": 0.6, "raw": pytest.approx(0.36),
-            "alternatives": {"B": pytest.approx(0.4)},
-        },
     }  # fmt: skip
     assert (second["rank"], second["doc"], second["sentence"], second["start"], second["end"]) == (2, 0, 1, 2, 3)
 

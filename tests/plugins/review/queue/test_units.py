@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.pairs.keyed import digest
-from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, unit_doubts
+from spacy_calib.plugins.review.queue.orders import ORDERS, token_doubts, unit_doubts
 from spacy_calib.plugins.review.queue.units import KINDS, unit_keys, units_of
 from tests.made import SMALL_CORPUS, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, small, with_gold
@@ -40,7 +40,7 @@ def test_doubt_of_a_sentence_is_that_of_an_error_in_it_or_of_its_worst_token():
     corpus = small()
     units = units_of(corpus, "sentence")
     np.testing.assert_allclose(unit_doubts(corpus, units, "calibrated"), 1 - units.calibrated)
-    of_tokens = doubts(corpus, "margin")
+    of_tokens = token_doubts(corpus, "margin")
     assert unit_doubts(corpus, units, "margin").tolist() == [of_tokens[1], of_tokens[4], of_tokens[6]]
 
 
@@ -49,11 +49,11 @@ def test_doubt_of_an_entity_is_that_of_its_own_score_or_its_worst_token():
     units = units_of(corpus, "entity")
     np.testing.assert_allclose(unit_doubts(corpus, units, "calibrated"), [0.2, 0.6])
     np.testing.assert_allclose(unit_doubts(corpus, units, "raw"), [1 - 0.64, 1 - 0.16])
-    assert unit_doubts(corpus, units, "margin").tolist() == [doubts(corpus, "margin")[5], doubts(corpus, "margin")[1]]
+    assert unit_doubts(corpus, units, "margin").tolist() == token_doubts(corpus, "margin")[[5, 1]].tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("by", REVIEW)
+@pytest.mark.parametrize("by", ORDERS)
 def test_every_unit_has_a_doubt_by_every_signal(kind, by):
     corpus = small()
     units = units_of(corpus, kind)
@@ -65,7 +65,7 @@ def test_nothing_to_rank(kind):
     corpus = corpus_of([[[("x", "", {"A": 0.5})]]])
     units = units_of(corpus, kind)
     assert units.sums(np.zeros(1)).shape == units.maxima(np.zeros(1)).shape == units.counts(np.zeros(1)).shape == (0,)
-    assert all(len(unit_doubts(corpus, units, by)) == 0 for by in REVIEW)
+    assert all(len(unit_doubts(corpus, units, by)) == 0 for by in ORDERS)
 
 
 def test_sentences_and_documents_with_a_score():
