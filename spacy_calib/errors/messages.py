@@ -107,7 +107,7 @@ MESSAGES = {
     "C084": "Component '{name}' is disabled, and '{component}' listens to it; enable it (nlp.enable_pipe('{name}'), or [nlp] disabled in config.cfg).",
     "C086": "Component '{component}' is in the pipeline and not trained, so that no text can be processed; train it, or disable it (nlp.disable_pipe('{component}'), or [nlp] disabled in config.cfg).",
     "C083": "There is no option {option}, but the pipe has a setting of this name; give {setting} VALUE.",
-    "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats, or tokens and ner_tags; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
+    "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
     "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
     "C079": "The pipeline has no fitted calib pipe for the component or prefix '{component}'; calibrated are: {available}. Name one of them (--component).",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
@@ -169,7 +169,6 @@ MESSAGES = {
     "C786": "The answered records have several text fields ({fields}), but only one of them can be the text that people saw; rename that one to 'text' in the file.",
     "C788": "{where} of {path} is {given}, which is no record of an annotation tool or of training data for spaCy; give objects with a text and its labels, or lists of a text and an object.",
     "C789": "The export {path} does not say how it counts characters, and {many} ways of counting (by characters or UTF-16 units, a line end as two or as one) put its spans on words ({examples}); export it with the marked words (Label Studio: value.text), or as .spacy.",
-    "C787": "{path} cannot be read as gold: {why}; {mend}.",
     "C791": "Annotators of {path} disagree about every one of its {n} entities, so no gold is left; let one person decide (ground_truth in Label Studio, review in Prodigy), or give the answers of one person only.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it again when they are answered.",
     # Uses of scores

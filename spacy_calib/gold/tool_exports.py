@@ -1,7 +1,7 @@
 """Reads records that annotation tools export as answers of people: labels that are right, labels that are wrong, whole texts.
 
-Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla,
-exports of version 1 (`to_dict`) and 2 (`records.to_list`). Label Studio is in the module `label_studio`.
+Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla 2,
+`records.to_list`; spaCy's training data. Label Studio is in the module `label_studio`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
@@ -154,7 +153,7 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
         return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
     if not record.get("spans") and isinstance(record.get("label"), str):
         return TextAnswers(text, cats={record["label"]: right}, meta=meta)
-    marks = _marks(text, _with_words(record))
+    marks = _marks(text, record.get("spans") or ())
     if not right:  # of several spans any may be the wrong one
         wrong = proposed_spans(text, meta) or marks
         return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
@@ -167,84 +166,86 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     return replace(answers, spans={**answers.spans, **single})
 
 
-def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the spans of a Prodigy record; spans without "text" get that of their tokens, None if no tokens fit."""
-    tokens, spans = record.get("tokens") or (), record.get("spans") or ()
-    starts, ends = ({token[side]: i for i, token in enumerate(tokens)} for side in ("start", "end"))
-    next_tokens = [*tokens[1:], *tokens[-1:]]
-    pieces = [[token["text"], " " * (after["start"] > token["end"])] for token, after in zip(tokens, next_tokens, strict=True)]
-
-    def text_of(span: dict[str, Any]) -> str | None:
-        fits = span["start"] in starts and span["end"] in ends
-        return "".join(chain(*pieces[starts[span["start"]] : ends[span["end"]] + 1])) if fits else None
-
-    return [{"text": text_of(span), **span} for span in spans]
-
-
-def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
-    """Add the "_view_id" that old exports of Prodigy lack: if any record with spans is rejected, each span was shown alone."""
-    if any(record.get("answer") == "reject" and record.get("spans") and "options" not in record for _, record in records):
-        for _, record in records:
-            record.setdefault("_view_id", _BINARY[0])
-
-
 # doccano
+
+
+_DOCCANO_KEYS = ("entities", "label", "labels", "annotations")  # keys of its labels, which are spans or categories
+
+
+def is_doccano(record: dict[str, Any]) -> bool:
+    """Return whether a record is from doccano: a text, an id and labels; old exports lack the id."""
+    if "text" not in record or not any(isinstance(record.get(key), (list, str)) for key in _DOCCANO_KEYS):
+        return False
+    # A queue of this package that was not imported yet has `meta` and no `id`.
+    return "id" in record or ("meta" not in record and ("label" in record or "labels" in record))
 
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
     """Read a record of doccano. RAISES ValueError: its labels are numbers."""
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text = record["text"]
-    keys = ("entities", "label", "labels", "annotations")
-    labels = as_list(next(record[key] for key in keys if key in record))  # categories, or spans with a label
-    for label in (part.get("label") if isinstance(part, dict) else part[-1] for part in labels if not isinstance(part, str)):
-        if isinstance(label, int):
-            raise ValueError(f"the label {label} is a number and has no name: export JSONL, which has names")
+    labels = as_list(next(record[key] for key in _DOCCANO_KEYS if key in record))  # categories, or spans with a label
     skipped = Counter({"relations": n} if (n := len(record.get("relations") or ())) else {})
     if labels and isinstance(labels[0], str):
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
-    labels = [TextSpan(*label)._asdict() if not isinstance(label, dict) else label for label in labels]
-    key = "start_offset" if labels and "start_offset" in labels[0] else "start"
-    marks = _marks(text, labels, key, key.replace("start", "end"))
+    spans = [label if isinstance(label, dict) else TextSpan(*label)._asdict() for label in labels]
+    for number in (span["label"] for span in spans if isinstance(span.get("label"), int)):
+        raise ValueError(f"the label {number} is a number and has no name: export JSONL, which has names")
+    key = "start_offset" if spans and "start_offset" in spans[0] else "start"
+    marks = _marks(text, spans, key, key.replace("start", "end"))
     cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
     answers = answer_with_spans(text, marks, meta)
-    return replace(answers, cats=cats, skipped=skipped, uncertain=without_words(marks, labels))
+    return replace(answers, cats=cats, skipped=skipped, uncertain=without_words(marks, spans))
+
+
+# spaCy
+
+
+def read_training(record: dict[str, Any]) -> TextAnswers:
+    """Read a record of spaCy's training data: "text", "entities", whose offsets count characters, and "cats"."""
+    spans = as_list(record.get("entities"))
+    bounds = [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else span[:3] for span in spans]
+    cats = record.get("cats") or {}
+    if isinstance(cats, dict):
+        values: dict[str, bool | None] = {str(name): bool(value > 0.5) for name, value in cats.items()}
+    else:
+        values = dict.fromkeys(as_list(cats), True)
+    return replace(answer_with_spans(record["text"], [TextSpan(*bound) for bound in bounds], {}), cats=values)
 
 
 # Argilla
 
 
+def is_argilla(record: dict[str, Any]) -> bool:
+    """Return whether a record is from Argilla 2."""
+    return isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict)
+
+
 def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
-    """Yield the answers of each person in a record of Argilla."""
-    meta = queue_meta(record.get("metadata"))
-    if "responses" not in record:
-        values = [] if record.get("status") == "Discarded" else [record["annotation"]]  # an export of version 1
-        answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]
-        yield from (replace(answer, person=str(record.get("annotation_agent") or "")) for answer in answers)
-        return
-    fields, values_by_person = record["fields"], defaultdict(list)
+    """Yield the answers of each person in a record of Argilla, which `name_questions` prepared."""
+    meta, fields = queue_meta(record.get("metadata")), record["fields"]
+    text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
+    responses_by_person = defaultdict(list)  # (question, value of the response)
     for question, responses in record["responses"].items():
         for response in responses or ():
             if response.get("status") in (None, "submitted") and response["value"] is not None:
-                values_by_person[str(response.get("user_id") or "")].append((question, response["value"]))
-    text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
-    for person, values_by_question in values_by_person.items():
-        answers = [_argilla_value(text, value, meta) for question, value in values_by_question if question in record[QUESTIONS]]
+                responses_by_person[str(response.get("user_id") or "")].append((question, response["value"]))
+    for person, responses in responses_by_person.items():
+        answers = [_argilla_value(text, value, meta) for question, value in responses if question in record[QUESTIONS]]
         spans = {span: right for answer in answers for span, right in answer.spans.items()}
         cats = {name: has for answer in answers for name, has in answer.cats.items()}
         uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
-        skipped = Counter(f"answers to '{question}'" for question, _ in values_by_question if question not in record[QUESTIONS])
+        skipped = Counter(f"answers to '{question}'" for question, _ in responses if question not in record[QUESTIONS])
         base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))
         yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped, uncertain=uncertain)
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
-    """Return the answer in a response of Argilla: categories (strings), or spans (dicts, or lists of label, start and end)."""
+    """Return the answer in a response of Argilla: categories (strings) or spans (dicts)."""
     values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
-    is_object = all(isinstance(value, dict) for value in values)
-    marks = _marks(text, values) if is_object else [TextSpan(start, end, label) for label, start, end in values]
+    marks = _marks(text, values)
     return replace(answer_with_spans(text, marks, meta), uncertain=without_words(marks, values))
 
 

@@ -12,7 +12,7 @@ from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_TOKENS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.answered_docs import AnswerForm, _exclusive, answered_doc, answered_docs
+from spacy_calib.gold.answered_docs import _exclusive, answered_doc, answered_docs
 from spacy_calib.gold.example_reader import _hits_of
 from spacy_calib.gold.reading import GoldReader
 from spacy_calib.gold.tool_exports import QUEUE_MARK, TextAnswers, TextSpan
@@ -30,7 +30,7 @@ def through_docbin(doc):
 
 
 def asked_about(spans, whole=False, keys=("sc",)):
-    return through_docbin(answered_doc(spacy.blank("en"), TextAnswers(TEXT, spans, whole=whole), AnswerForm(keys)))
+    return through_docbin(answered_doc(spacy.blank("en"), TextAnswers(TEXT, spans, whole=whole), keys=keys))
 
 
 def predicted(gold, *marks):
