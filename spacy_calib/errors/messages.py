@@ -185,7 +185,6 @@ MESSAGES = {
     # Gold data
     "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
     "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
-    "C802": "Each of the {n} tokens is its own head in the gold, as if the heads were left out, so the arcs of component '{component}' cannot be evaluated; give data with dependency trees.",
     "C803": "None of the {n} {unit} is right by the gold, although the scores of component '{component}' predict {expected} right ones, so there is nothing to learn; check that the texts and labels of the gold are those of the model.",
     "C804": "The gold agrees with component '{component}' everywhere, although its scores predict {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), from which nothing can be learned; give gold that people annotated or corrected, enough of it to contain errors of the component.",
     # Context

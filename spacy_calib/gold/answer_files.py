@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import WARNINGS, CalibError, brief, calib_error
+from . import tool_exports
 from .label_studio import is_task, prepare_tasks, read_task
 from .places import READINGS, MisplacedError, is_on_word_bounds, reread
-from .tool_exports import TextAnswers, TextSpan, is_argilla, is_doccano, name_questions
-from .tool_exports import read_argilla, read_doccano, read_prodigy, read_training
+from .tool_exports import TextAnswers, TextSpan
 
 _MANY_CATEGORIES = 1000  # with more categories in a file, texts do not get a value for each: as many texts would take hours
 _MIN_ON_BOUNDS = 0.95  # minimum share of spans on word bounds for a way of counting offsets to be right
@@ -48,13 +48,11 @@ class Tool(NamedTuple):
 
 # Name -> tool, recognized by the fields of its records; of several the first.
 TOOLS = {
-    "Prodigy": Tool(lambda record: "text" in record and record.get("answer") in ("accept", "reject", "ignore"), read_prodigy),
+    "Prodigy": Tool(tool_exports.is_prodigy, tool_exports.read_prodigy),
     "Label Studio": Tool(is_task, read_task, prepare_tasks),
-    "Argilla": Tool(is_argilla, read_argilla, name_questions),
-    "doccano": Tool(is_doccano, read_doccano),
-    "spaCy's training data": Tool(
-        lambda record: "text" in record and ("entities" in record or "cats" in record), read_training
-    ),
+    "Argilla": Tool(tool_exports.is_argilla, tool_exports.read_argilla, tool_exports.name_questions),
+    "doccano": Tool(tool_exports.is_doccano, tool_exports.read_doccano),
+    "spaCy's training data": Tool(tool_exports.is_training, tool_exports.read_training),
 }
 
 

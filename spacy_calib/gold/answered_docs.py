@@ -25,8 +25,7 @@ from ..pairs.documents import TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE, Ints
 from .answer_files import read_answers
-from .conflict_counts import CONFLICTS, GoldConflicts
-from .contradictions import AGREED, PERSON
+from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
 from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import AT_RANDOM, BY_DOUBT, TextAnswers, TextSpan
 

@@ -23,9 +23,8 @@ from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
-from .conflict_counts import CONFLICTS
 from .conllu import warn_if_contractions_split
-from .contradictions import reconcile
+from .contradictions import CONFLICTS, reconcile
 from .file_readers import ANSWER_READERS, file_reader, gold_suffixes
 from .keys import DOC_KEY
 

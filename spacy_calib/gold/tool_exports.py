@@ -1,7 +1,7 @@
 """Reads records that annotation tools export as answers of people: labels that are right, labels that are wrong, whole texts.
 
-Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla 2,
-`records.to_list`; spaCy's training data. Label Studio is in the module `label_studio`.
+Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla
+2, `records.to_list`; spaCy's training data. Label Studio is in the module `label_studio`.
 """
 
 from __future__ import annotations
@@ -129,6 +129,11 @@ def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[
 # Prodigy
 
 
+def is_prodigy(record: dict[str, Any]) -> bool:
+    """Return whether a record is an answered task of Prodigy."""
+    return "text" in record and record.get("answer") in ("accept", "reject", "ignore")
+
+
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
     """Read a record of Prodigy with its annotator; None if nobody answered."""
     answer = _prodigy_answer(record)
@@ -141,29 +146,30 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     """Return the answers in a Prodigy record, which is accepted or rejected as a whole, by options, or span by span."""
-    text, answer, meta = record["text"], record["answer"], queue_meta(record.get("meta"))
-    if answer == "ignore":
+    text, meta, is_accepted = record["text"], queue_meta(record.get("meta")), record["answer"] == "accept"
+    if record["answer"] == "ignore":
         return None
-    right = answer == "accept"
     if "options" in record:
         chosen = [str(name) for name in as_list(record.get("accept"))]
-        if not right:
-            return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
-        options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
-        return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
-    if not record.get("spans") and isinstance(record.get("label"), str):
-        return TextAnswers(text, cats={record["label"]: right}, meta=meta)
-    marks = _marks(text, record.get("spans") or ())
-    if not right:  # of several spans any may be the wrong one
+        if is_accepted:
+            options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
+            return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
+        return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
+    spans = record.get("spans") or ()
+    if not spans and isinstance(record.get("label"), str):
+        return TextAnswers(text, cats={record["label"]: is_accepted}, meta=meta)
+    marks = _marks(text, spans)
+    if not is_accepted:  # of several spans any may be the wrong one
         wrong = proposed_spans(text, meta) or marks
         return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
     # A span may have an answer of its own.
-    verdicts = {"reject": False, "ignore": None}
-    pairs = zip(marks, record.get("spans") or (), strict=True)
-    single = {mark: verdicts[span["answer"]] for mark, span in pairs if span.get("answer") in verdicts}
-    return replace(answers, spans={**answers.spans, **single})
+    own_answers = {"reject": False, "ignore": None}
+    exceptions = {
+        mark: own_answers[span["answer"]] for mark, span in zip(marks, spans, strict=True) if span.get("answer") in own_answers
+    }
+    return replace(answers, spans={**answers.spans, **exceptions})
 
 
 # doccano
@@ -199,6 +205,11 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
 
 
 # spaCy
+
+
+def is_training(record: dict[str, Any]) -> bool:
+    """Return whether a record is an example of spaCy's training data."""
+    return "text" in record and ("entities" in record or "cats" in record)
 
 
 def read_training(record: dict[str, Any]) -> TextAnswers:

@@ -24,12 +24,6 @@ LabelMap = Mapping[str, str]
 _MOST_NAMES = 8
 # Labels that need no quotes, in a map and in a shell.
 _PLAIN = re.compile(r"[\w.:+*/@%^-]*")
-# One pair LABEL=GOLD: each of both labels is a comma or an equals sign alone, or has neither.
-_PAIRS = tuple(
-    re.compile(rf"\s*({label})=({gold_label})(?:,(?=.)|$)", re.DOTALL)
-    for gold_label in ("[^,=]*", "[,=]")
-    for label in ("[^,=]+", "[,=]")
-)
 
 
 def map_to_paste(pairs: Mapping[str, str]) -> str:
@@ -37,18 +31,6 @@ def map_to_paste(pairs: Mapping[str, str]) -> str:
     if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
         return ",".join(f"{label}={gold_label}" for label, gold_label in pairs.items())
     return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
-
-
-def split_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Return the (label, gold label) pairs of "A=B,C=D", by the first split that works ("," and "=" may be labels), or None."""
-    stack: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]  # (characters read, pairs found): splits still to try
-    while stack:
-        offset, pairs = stack.pop()
-        if offset == len(text):
-            return pairs
-        matches = (pattern.match(text, offset) for pattern in reversed(_PAIRS))
-        stack += [(pair.end(), [*pairs, (pair[1], pair[2])]) for pair in matches if pair]
-    return None
 
 
 def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
@@ -62,13 +44,12 @@ def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
     if path.suffix in (".json", ".tsv"):
         try:
             text = path.read_text(encoding="utf-8-sig")
-            pairs = (
-                _pairs_of(json.loads(text)) if path.suffix == ".json" else list(csv.reader(text.splitlines(), delimiter="\t"))
-            )
+            is_json = path.suffix == ".json"
+            pairs = _pairs_of(json.loads(text)) if is_json else list(csv.reader(text.splitlines(), delimiter="\t"))
         except (OSError, ValueError, RecursionError) as error:
             raise calib_error("C162", given=path, why=f"the file cannot be read: {brief(error, 160)}") from None
         return check_map(pairs, path)
-    return check_map(split_pairs(text_or_path) or [part.split("=") for part in text_or_path.split(",")], text_or_path)
+    return check_map([part.split("=") for part in text_or_path.split(",")], text_or_path)
 
 
 def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:

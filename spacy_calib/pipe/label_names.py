@@ -13,7 +13,7 @@ from spacy.training import Example
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
 from ..annotations.label_schemes import LabelComparison, LabelScheme, read_scheme
 from ..doc.top_labels import write_labels
-from ..gold.conflict_counts import CONFLICTS
+from ..gold.contradictions import CONFLICTS
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
 
