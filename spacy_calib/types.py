@@ -116,9 +116,7 @@ class Marginals:
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        n_rows, n_scores = len(self.rows), len(self.scores)
-        if not n_rows == len(self.tags) == n_scores:
-            raise calib_error("C002", what="Marginals", first="row", second="score", n_first=n_rows, n_second=n_scores)
+        check_lengths("Marginals", "row", len(self.rows), {"score": self.scores, "tag": self.tags})
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -226,10 +224,8 @@ class Pairs:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", as_probabilities("scores", self.scores))
         object.__setattr__(self, "hits", as_hits(self.hits, len(self.scores)))
-        n = len(self.scores)
-        for name in ("rows", "tags"):
-            if (n_values := len(getattr(self, name))) != n:
-                raise calib_error("C002", what="Pairs", first=name[:-1], second="score", n_first=n_values, n_second=n)
+        for name in ("row", "tag"):
+            check_lengths("Pairs", name, len(getattr(self, f"{name}s")), {"score": self.scores})
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -246,8 +242,7 @@ class Pairs:
     def with_scores(self, scores: Floats) -> Pairs:
         """Return the same pairs with other scores. RAISES C001: values out of range. C002: another number of scores."""
         probabilities = as_probabilities("scores", scores)
-        if len(probabilities) != len(self):
-            raise calib_error("C002", what="Pairs", first="row", second="score", n_first=len(self), n_second=len(probabilities))
+        check_lengths("Pairs", "row", len(self), {"score": probabilities})
         return self._with_arrays(self.rows, self.tags, probabilities, self.hits)
 
     def _with_arrays(self, rows: Ints, tags: Ints, scores: Floats, hits: NDArray[np.bool_]) -> Pairs:

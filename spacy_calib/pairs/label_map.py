@@ -73,12 +73,17 @@ def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
     return list(table.items())
 
 
+def split_prefix(label: str) -> tuple[str, str]:
+    """Split a BILUO tag: return ("B-", "PERSON") for "B-PERSON", and ("", "O") for "O"."""
+    return (label[:2], label[2:]) if label[1:2] == "-" else ("", label)
+
+
 def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool = False) -> str:
     """Return the gold label that a map gives for a label; the label itself if the map does not contain it.
 
     fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Keep a prefix B-, I-, L- or U-.
     """
-    prefix, name = (label[:2], label[2:]) if has_prefix and label[1:2] == "-" else ("", label)
+    prefix, name = split_prefix(label) if has_prefix else ("", label)
     counterpart = table.get(name, name)
     return prefix + counterpart if counterpart not in ("", OUTSIDE) else counterpart or fallback
 
