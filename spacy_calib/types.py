@@ -185,17 +185,12 @@ class Spans:
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
     """Concatenate the spans of consecutive Docs, and shift their rows. n_tokens (Sequence[int]): Tokens of each Doc."""
-    offsets = np.cumsum([0, *n_tokens])[: len(parts)]
     no_rows = np.zeros(0, dtype=np.intp)
-    return Spans(
-        np.concatenate([no_rows, *(part.starts + offset for part, offset in zip(parts, offsets, strict=True))]),
-        np.concatenate([no_rows, *(part.ends + offset for part, offset in zip(parts, offsets, strict=True))]),
-        np.concatenate([no_rows, *(part.labels for part in parts)]),
-        np.concatenate([np.zeros(0), *(part.token_scores for part in parts)]),
-        np.concatenate([np.zeros(0), *(part.scores for part in parts)]),
-        np.concatenate([np.zeros(0, dtype=bool), *(part.on_doc for part in parts)]),
-        np.concatenate([part.further_scores for part in parts]) if parts else np.zeros((0, 0)),
-    )
+    if not parts:
+        return Spans(no_rows, no_rows, no_rows, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+    columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Spans)}
+    offsets = np.repeat(np.cumsum([0, *n_tokens])[: len(parts)], [len(part) for part in parts])
+    return Spans(**{**columns, "starts": columns["starts"] + offsets, "ends": columns["ends"] + offsets})
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.conllu import read_conllu
-from spacy_calib.gold.reading import GoldReader
+from tests.gold.test_reading import examples_in
 
 NLP = spacy.blank("xx")
 # id, form, lemma, UPOS, XPOS, features, head, relation, MISC
@@ -97,6 +97,6 @@ def test_a_docbin_whose_contractions_were_taken_apart_is_noticed(tmp_path, n_joi
     DocBin(docs=[joined] * n_joined + [split] * (120 - n_joined)).to_disk(tmp_path / "a.spacy")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        assert len(list(GoldReader().examples(NLP, tmp_path / "a.spacy"))) == 120
+        assert len(examples_in(tmp_path / "a.spacy")) == 120
     share = "3.3 % of the words in .*a.spacy are joined .* 'dele'"
     assert [bool(re.search(share, str(one.message))) for one in said] == [True] * warned
