@@ -206,7 +206,6 @@ WARNINGS = {
     "CW56": "[CW56] Entries in {path} that are no labels are skipped: {names}.",
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` (the first: {text!r}), so the component reads words that nobody wrote; correct the file.",
     "CW61": "[CW61] {n} of the {of} records in {path} cannot be used and are skipped ({reasons}).",
-    "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` split make a text that nobody wrote; give the .conllu file itself, or convert it with `spacy convert --merge-subtokens`.",
     "CW63": "[CW63] The offsets in {path} are read as {reading}: only so its spans are on words ({n} spans differ from those by characters).",
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, although raw scores predict {expected} errors: either the component is strongly underconfident, or the gold was made from the output of the pipeline and scores fitted on it are too high; check how the gold was made.",
 }

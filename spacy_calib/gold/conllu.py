@@ -13,9 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby
 from pathlib import Path
 
-import numpy as np
 from spacy.tokens import Doc, DocBin, Span
-from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
@@ -30,8 +28,6 @@ _NO_SPACE = "SpaceAfter=No"
 # An entity's tag in the last column; the number after a label counts mentions.
 _ENTITY = re.compile(r"(?:(?<=\|)|^)(?P<tag>(?:name|NE)=[BILU]-)(?P<label>[^|\s]+?)(?:-\d+)?(?=\||$)")
 _ID, _FORM, _MISC, _N_COLUMNS = 0, 1, 9, 10  # columns of a row
-# Minimum number and share of adjacent words that the tokenizer does not split, for a warning: English has .0025, French .03.
-_MIN_JOINED, _MIN_SHARE_JOINED = 10, 0.01
 Row = list[str]
 
 
@@ -166,25 +162,3 @@ def _split(token: Row, parts: Sequence[Row]) -> bool:
         part[_FORM] = form[end - size : end]
         _set_space(part, part is parts[-1] and _NO_SPACE not in token[_MISC])
     return True
-
-
-def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Iterator[Example]:
-    """Yield the examples of a DocBin unchanged; after the last one warn (CW62) if their contractions were split into words.
-
-    In such gold, as `spacy convert` writes it, many words follow each other without a space where the tokenizer sees one word.
-    """
-    n_words = n_spaces = n_joined = 0
-    first = ""
-    for example in examples:
-        words = list(example.reference)
-        spaces = example.reference.to_array(["SPACY"]).reshape(-1)
-        starts = {token.idx for token in example.predicted} if len(words) else set()
-        for i in np.flatnonzero(spaces[:-1] == 0).tolist():
-            word, following = words[i], words[i + 1]
-            if word.text[-1:].isalpha() and following.text[:1].isalpha() and following.idx not in starts:
-                n_joined, first = n_joined + 1, first or word.text + following.text
-        n_words, n_spaces = n_words + len(words), n_spaces + int(spaces.sum())
-        yield example
-    if n_joined >= max(_MIN_JOINED, _MIN_SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
-        share = f"{100 * n_joined / n_words:.1f}"
-        warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first)), stacklevel=2)

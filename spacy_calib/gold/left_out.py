@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spacy.training import Example
@@ -47,35 +47,27 @@ class DroppedGold:
     @classmethod
     def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
         """Count what is left out of examples. annotation (Annotation): The annotation of the predicted Docs."""
-        gold, with_gold, n_documents = annotation.gold, [], 0
-        unused_types: Counter[str] = Counter()
-        conflicts = GoldConflicts()
-        confusions: Counter[tuple[str, str]] = Counter()
-        scheme: LabelScheme | None = None
+        gold, n_documents, conflicts = annotation.gold, 0, GoldConflicts()
+        with_gold: list[Example] = []
+        with_scheme: list[tuple[LabelScheme, Example]] = []  # those whose gold has another label scheme
         for example in examples:
             doc = example.reference
             conflicts.add(doc)
             if not annotation.has_units(doc) or doc.text.isspace():
                 continue
             n_documents += 1
-            if (comparison := get_label_comparison(doc, annotation.name)) is not None:  # the gold has another label scheme
-                scheme, spans = comparison.scheme, list(annotation.spans_on(example.predicted))
-                unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
-                confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
+            if (comparison := get_label_comparison(doc, annotation.name)) is not None:
+                with_scheme.append((comparison.scheme, example))
             if has_gold(gold, doc):
                 with_gold.append(example)
-        unused_labels, unknown = ((), ()) if scheme is None else (scheme.unused_labels, scheme.unknown_in(confusions))
-        for label in propose_gold_labels(unused_labels, unknown, confusions):
-            unused_types.pop(label, None)  # reported already, with its probable name in the gold
         token_counts = count_misaligned(gold, with_gold) if not annotation.kind.of_documents else {"tokens": 0, "left_out": 0}
-        without_gold = 0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold)
         return cls(
             plain_name(annotation.name),
             annotation.kind,
             n_documents,
-            without_gold,
+            without_gold=0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold),
             **token_counts,
-            unused_types=unused_types,
+            unused_types=_count_unused_types(annotation, with_scheme),
             conflicts=conflicts,
         )
 
@@ -122,3 +114,18 @@ class DroppedGold:
                 "taken: they are unknown and take no part"
             )
         return sentences
+
+
+def _count_unused_types(annotation: Annotation, compared: Sequence[tuple[LabelScheme, Example]]) -> Counter[str]:
+    """Count predicted spans by types that the gold never uses. compared (Sequence): (scheme of the gold, example)."""
+    unused_types: Counter[str] = Counter()
+    confusions: Counter[tuple[str, str]] = Counter()
+    for scheme, example in compared:
+        spans = annotation.spans_on(example.predicted)
+        unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
+        confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
+    # A type is reported elsewhere if the gold probably uses it under another name. All of the gold has one scheme.
+    for scheme, _ in compared[-1:]:
+        for label in propose_gold_labels(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
+            unused_types.pop(label, None)
+    return unused_types

@@ -22,7 +22,6 @@ from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
-from .conllu import warn_if_contractions_split
 from .contradictions import CONFLICTS
 from .file_readers import gold_suffixes
 from .keys import DOC_KEY
@@ -37,14 +36,6 @@ def make_examples(
     sentence becomes an Example, with gold tokens. arrays (Collection): Keys of arrays or lists in the user data of gold Docs,
     with a row for each token, which are copied to predicted Docs. RAISES ValueError and others: errors of spaCy.
     """
-    examples = _examples_of(nlp, references, file, gold_preproc, arrays)
-    return warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
-
-
-def _examples_of(
-    nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool, arrays: Collection[str]
-) -> Iterator[Example]:
-    """Yield the Examples of gold Docs, as `make_examples` does, without a warning of split contractions."""
     corpus = Corpus(file, gold_preproc=gold_preproc)
     for number, reference in enumerate(references):  # None has a number, too
         if reference is None:

@@ -56,10 +56,9 @@ def argilla(text, value):
     ([{"id": 1, "text": TEXT, "label": []}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"b": False}, True),
     ([studio([]), studio([CHOSEN], {"text": "else"})], {}, {"b": False}, True),
     ([argilla(TEXT, []), argilla("else", ["b", "c"])], {}, {"b": False, "c": False}, True),
-    # Label Studio shows the field that has the marked words, or whose name the interface says.
+    # Label Studio shows the field that has the marked words.
     ([studio([region(0, 4, ["P"])], {"id": "Ann", "body": TEXT})], {"Anna": True}, {}, True),
     ([studio([region(0, 4, ["P"])], {"text": "Title", "body": TEXT})], {"Anna": True}, {}, True),
-    ([studio([{**CHOSEN, "to_name": "body"}], {"id": "x", "body": TEXT})], {}, {"b": True}, True),
 ])  # fmt: skip
 def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
     found = read_answers(write(tmp_path / "a.jsonl", records))[0]
