@@ -43,7 +43,7 @@ class Tool(NamedTuple):
 
     wrote: Callable[[Record], bool]
     read: Callable[[Record], Iterable[TextAnswers] | TextAnswers | None]
-    prepare: Callable[[list[PlacedRecord], Collection[str]], None] | None = None
+    prepare: Callable[[list[Record], Collection[str]], None] | None = None
 
 
 # Name -> tool, recognized by the fields of its records; of several the first.
@@ -125,7 +125,7 @@ def _prepare(file: Path, tool_name: str, records: list[PlacedRecord], labels: Co
     if prepare is None:
         return
     try:
-        prepare(records, labels)
+        prepare([record for _, record in records], labels)
     except CalibError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:

@@ -103,21 +103,15 @@ def _is_answer(doc: Doc) -> bool:
 def _merge_docs(docs: Sequence[Doc], numbers: Sequence[int]) -> list[Doc | None]:
     """Return for each Doc of one text its merged gold, or None. numbers (Sequence[int]): The number of each Doc's file.
 
-    The first Doc remains and, if it is from a corpus, all Docs of its file: each keeps its tokens and its own user data.
+    The first Doc remains and, if it is from a corpus, all Docs of its file, each with its own user data.
     """
-    merged_by_tokens: dict[Any, Doc] = {}
-    results: list[Doc | None] = []
+    merged, results = merge_gold(docs[0], docs), list[Doc | None]()
     for doc, number in zip(docs, numbers, strict=True):
-        if results and (number != numbers[0] or _is_answer(doc)):
-            results.append(None)
-            continue
-        tokens = (_is_answer(doc), *(token.orth for token in doc))
-        if tokens not in merged_by_tokens:
-            merged_by_tokens[tokens] = merge_gold(doc, docs)
-        results.append(_with_data_of(merged_by_tokens[tokens], doc))
-    conflicts = next(iter(merged_by_tokens.values())).user_data[CONFLICTS]
+        remains = doc is docs[0] or (number == numbers[0] and not _is_answer(doc))
+        results.append(_with_data_of(merged, doc) if remains else None)
+    conflicts = merged.user_data[CONFLICTS]  # counted once, in the first Doc
     conflicts["copies"] += results.count(None)
-    results[0].user_data[CONFLICTS] = conflicts  # type: ignore[union-attr]  # counted once, in the first Doc
+    next(filter(None, results)).user_data[CONFLICTS] = conflicts
     return results
 
 

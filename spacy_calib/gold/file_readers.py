@@ -20,11 +20,6 @@ from .keys import DOC_KEY
 FileReader = Callable[[Language, Path], Iterable[Doc]]
 
 
-def docbin_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield the Docs of a DocBin. RAISES ValueError and others: errors of spaCy."""
-    yield from Corpus(file).read_docbin(nlp.vocab, [file])
-
-
 def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield the documents of a CoNLL-U file. RAISES C161: it cannot be read as CoNLL-U."""
     for document, doc in read_conllu(nlp.vocab, file):
@@ -33,7 +28,10 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 # Readers of annotated documents. A folder is read by the first of these for which it has files.
-DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
+DOCUMENT_READERS: dict[str, FileReader] = {
+    ".spacy": lambda nlp, file: Corpus(file).read_docbin(nlp.vocab, [file]),
+    ".conllu": conllu_docs,
+}
 # Readers of answers about texts.
 ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)
 # Entry points of other packages: the name is the suffix, ".tsv" or ".tsv.gz", the value a FileReader.

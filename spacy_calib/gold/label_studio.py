@@ -76,12 +76,11 @@ def _kind_of(result: Record) -> str | None:
     return "labels" if kind == "labels" else None
 
 
-def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) -> None:
+def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
     """Add to each task which of its fields is the text, which controls have labels, and which choices are ambiguous.
 
     labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
     """
-    tasks = [record for _, record in records if is_task(record)]
     results = [[part for annotation in _finished(task) for part in annotation["result"]] for task in tasks]
     # "labels" or "choices" -> name of a control -> the labels in its answers.
     controls: dict[str, dict[str, set[str]]] = {"labels": defaultdict(set), "choices": defaultdict(set)}

@@ -5,7 +5,6 @@ spaCy's reader loses the documents: with gold preprocessing, the Examples of sen
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -137,10 +136,7 @@ class TextWatch:
 
     def __init__(self, annotation: Annotation):
         self.annotation = annotation
-        self._digests = array("Q")
-        self._words = array("q")
-        self._documents = array("q")
-        self._whole = array("b")
+        self._rows: list[tuple[int, int, int, bool]] = []  # digest, number of words, document, whether it is a whole text
         self._n_documents = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -149,22 +145,15 @@ class TextWatch:
             doc = example.reference
             if has_gold(self.annotation, doc):
                 parts = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-                for whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
-                    self._digests.append(digest(part.text))
-                    self._words.append(len(part))
-                    self._documents.append(self._n_documents)
-                    self._whole.append(whole)
+                for is_whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
+                    self._rows.append((digest(part.text), len(part), self._n_documents, is_whole))
                 self._n_documents += 1
             yield example
 
     def units(self) -> TextUnits:
         """Return what was recorded of each text so far: digest, number of words, document, and whether it is a whole text."""
-        return TextUnits(
-            np.array(self._digests, dtype=np.uint64),
-            np.array(self._words, dtype=np.intp),
-            np.array(self._documents, dtype=np.intp),
-            np.array(self._whole, dtype=bool),
-        )
+        columns = zip(*self._rows, strict=True) if self._rows else ((), (), (), ())
+        return TextUnits(*map(np.array, columns, (np.uint64, np.intp, np.intp, np.bool_)))
 
 
 class GoldSpanCounter:

@@ -263,19 +263,18 @@ def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
 QUESTIONS = "calib_questions"  # key added to records: the questions that ask for labels
 
 
-def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
+def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> None:
     """Add to records of Argilla, under QUESTIONS, which questions ask for labels.
 
     These are the questions with lists of labels or spans as answers and, if there are none or the pipeline's labels are known,
     those that `choose_questions` chooses. RAISES C786: several fields could be the text.
     """
-    all_responses = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
-    for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
+    for fields in (record["fields"] for record in records):
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
     texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its single answers
     list_questions: set[str] = set()
-    for question, responses in (item for questions in all_responses for item in questions.items()):
+    for question, responses in (item for record in records for item in record["responses"].items()):
         for value in (response["value"] for response in responses or ()):
             if isinstance(value, str):
                 texts[question][value] += 1
@@ -284,9 +283,8 @@ def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection
             ):
                 list_questions.add(question)
     questions = list_questions | (choose_questions(texts, labels) if not list_questions or labels else set())
-    for _, record in records:
-        if isinstance(record.get("responses"), dict):
-            record[QUESTIONS] = questions
+    for record in records:
+        record[QUESTIONS] = questions
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
@@ -294,7 +292,9 @@ def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[
 
     candidates (Mapping): Question -> its answers, counted. labels (Collection[str]): The labels of the pipeline.
     """
-    with_labels = {name for name, values in candidates.items() if not values.keys().isdisjoint(labels)}
+    with_labels = {name for name, answers in candidates.items() if not answers.keys().isdisjoint(labels)}
+    if with_labels or len(candidates) < 2:
+        return with_labels or set(candidates)
     typical = {name for name in ("label", "labels", "category") if name in candidates}
-    repetitive = {name for name, values in candidates.items() if values.total() > len(values)}
-    return with_labels or (set(candidates) if len(candidates) < 2 else typical or repetitive)
+    # Labels are given again and again, comments are not.
+    return typical or {name for name, answers in candidates.items() if answers.total() > len(answers)}
