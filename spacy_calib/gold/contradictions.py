@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from spacy.attrs import ENT_IOB, HEAD, IDX
 from spacy.tokens import Doc, Span
@@ -111,7 +111,7 @@ def _merge_docs(docs: Sequence[Doc], numbers: Sequence[int]) -> list[Doc | None]
         results.append(_with_data_of(merged, doc) if remains else None)
     conflicts = merged.user_data[CONFLICTS]  # counted once, in the first Doc
     conflicts["copies"] += results.count(None)
-    next(filter(None, results)).user_data[CONFLICTS] = conflicts
+    cast(Doc, results[0]).user_data[CONFLICTS] = conflicts
     return results
 
 
@@ -192,6 +192,7 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
     for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
         token.tag, token.lemma, token.pos = (labels[layer] or 0 for layer in ("TAG", "LEMMA", "POS"))
         token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
+    # Arcs bring their own sentences.
     if any("DEP" in layers for layers in layers_by_doc) and not conflicts.differing["SENT_START"]:
         _write_arcs(merged_doc, gold_docs, labels_of_tokens)
     elif any("SENT_START" in layers for layers in layers_by_doc):
@@ -401,8 +402,9 @@ def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConfli
     names = dict.fromkeys(name for doc in gold_docs for name in doc.cats)
     for name in names:
         values = [doc.cats[name] for doc in gold_docs if name in doc.cats]
-        agrees = has_same_top or len(set(values)) == 1 or max(values) in (0.0, 1.0)
-        if not conflicts.note(CATS, [value > 0.5 if agrees else value for value in values]):
+        # Other numbers than 0 and 1 may be scores: if their top categories differ, the side of .5 shows no agreement.
+        is_decided = has_same_top or max(values) in (0.0, 1.0)
+        if not conflicts.note(CATS, [value > 0.5 for value in values] if is_decided else values):
             merged_doc.cats[name] = values[0]
     if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):
         absent = [name for name, has in merged_doc.cats.items() if not has]

@@ -156,20 +156,14 @@ class ExampleReader:
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
         hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, hashes, (*self.source.labels, *annotation.kind.no_label_names))
-        has_gold = gold != -2
         self._confusions.update(confusions(marginals, gold, hashes))
         self.n_gold += int(np.count_nonzero(hashes))
         if not annotation.kind.any_label:
             self.n_unknown += int(np.count_nonzero((gold == -1) & (hashes != ONLY_REJECTED)))
         # White space, and units before the first one that can have a label, do not count as lacking gold.
-        may_have_gold = np.concatenate(
-            [
-                ~is_blank(annotation, eg.predicted)
-                & (np.arange(annotation.n_units(eg.predicted)) >= annotation.kind.first_unit)
-                for eg in examples
-            ]
-        )
-        without_gold = ~has_gold & may_have_gold
+        blank = np.concatenate([is_blank(annotation, eg.predicted) for eg in examples])
+        unit_numbers = np.concatenate([np.arange(annotation.n_units(eg.predicted)) for eg in examples])
+        without_gold = (gold == -2) & ~blank & (unit_numbers >= annotation.kind.first_unit)
         # Tokens without a score are left out, as if they had no gold.
         silent = find_silent(scores, marginals.rows)
         gold[silent] = -2
@@ -210,10 +204,8 @@ class ExampleReader:
 
     def _spans(self, documents: Ints) -> SpanData:
         """Return the data of the spans of all batches. documents (Ints): The document of each row (token) of all batches."""
-        batches = [batch for batch in self._batches if batch.spans is not None]
-        spans = stack_spans(
-            [batch.spans for batch in batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
-        )
+        spans_by_batch = [batch.spans for batch in self._batches if batch.spans is not None]
+        spans = stack_spans(spans_by_batch, [len(batch.gold) for batch in self._batches])
         n_gold = np.bincount(documents, self._concatenate("n_spans"), len(self.files)).astype(np.intp)
         raw = self.source.source.raw_span_scores(spans)
         return SpanData(spans, raw, self._concatenate("span_hits"), documents[spans.starts], n_gold)
