@@ -116,9 +116,7 @@ class Marginals:
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        n_rows, n_scores = len(self.rows), len(self.scores)
-        if not n_rows == len(self.tags) == n_scores:
-            raise calib_error("C002", what="Marginals", first="row", second="score", n_first=n_rows, n_second=n_scores)
+        check_lengths("Marginals", "row", len(self.rows), {"score": self.scores, "tag": self.tags})
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -187,17 +185,12 @@ class Spans:
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
     """Concatenate the spans of consecutive Docs, and shift their rows. n_tokens (Sequence[int]): Tokens of each Doc."""
-    offsets = np.cumsum([0, *n_tokens])[: len(parts)]
     no_rows = np.zeros(0, dtype=np.intp)
-    return Spans(
-        np.concatenate([no_rows, *(part.starts + offset for part, offset in zip(parts, offsets, strict=True))]),
-        np.concatenate([no_rows, *(part.ends + offset for part, offset in zip(parts, offsets, strict=True))]),
-        np.concatenate([no_rows, *(part.labels for part in parts)]),
-        np.concatenate([np.zeros(0), *(part.token_scores for part in parts)]),
-        np.concatenate([np.zeros(0), *(part.scores for part in parts)]),
-        np.concatenate([np.zeros(0, dtype=bool), *(part.on_doc for part in parts)]),
-        np.concatenate([part.further_scores for part in parts]) if parts else np.zeros((0, 0)),
-    )
+    if not parts:
+        return Spans(no_rows, no_rows, no_rows, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+    columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Spans)}
+    offsets = np.repeat(np.cumsum([0, *n_tokens])[: len(parts)], [len(part) for part in parts])
+    return Spans(**{**columns, "starts": columns["starts"] + offsets, "ends": columns["ends"] + offsets})
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,10 +219,8 @@ class Pairs:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", as_probabilities("scores", self.scores))
         object.__setattr__(self, "hits", as_hits(self.hits, len(self.scores)))
-        n = len(self.scores)
-        for name in ("rows", "tags"):
-            if (n_values := len(getattr(self, name))) != n:
-                raise calib_error("C002", what="Pairs", first=name[:-1], second="score", n_first=n_values, n_second=n)
+        for name in ("row", "tag"):
+            check_lengths("Pairs", name, len(getattr(self, f"{name}s")), {"score": self.scores})
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -246,8 +237,7 @@ class Pairs:
     def with_scores(self, scores: Floats) -> Pairs:
         """Return the same pairs with other scores. RAISES C001: values out of range. C002: another number of scores."""
         probabilities = as_probabilities("scores", scores)
-        if len(probabilities) != len(self):
-            raise calib_error("C002", what="Pairs", first="row", second="score", n_first=len(self), n_second=len(probabilities))
+        check_lengths("Pairs", "row", len(self), {"score": probabilities})
         return self._with_arrays(self.rows, self.tags, probabilities, self.hits)
 
     def _with_arrays(self, rows: Ints, tags: Ints, scores: Floats, hits: NDArray[np.bool_]) -> Pairs:

@@ -5,6 +5,7 @@ In configs, saved pipelines and `DocCalib` the name of an annotation ("tag", "ne
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 from ..errors import calib_error
@@ -29,7 +30,7 @@ from .attributes import (
     PosAnnotation,
     SentAnnotation,
 )
-from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name, split_mapped_name
+from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name
 from .kinds import ATTRIBUTE, REJECTED, Kind
 from .spans import LINK, SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, LinkAnnotation, SpanAnnotation, span_scores
 
@@ -69,8 +70,8 @@ def get_annotation(name: str) -> Annotation:
 @cache
 def _mapped_annotation(name: str) -> MappedAnnotation:
     """Return the annotation whose name contains a label map, such as 'ner {"PERSON": "PER"}'."""
-    inner, table = split_mapped_name(name)
-    return MappedAnnotation(get_annotation(inner), table)
+    inner, _, table = name.partition(MAPPED)
+    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + table))  # MAPPED begins the JSON
 
 
 def plain_name(name: str) -> str:

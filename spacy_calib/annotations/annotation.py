@@ -179,10 +179,18 @@ class Annotation(ABC):
 
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return (the predicted tokens, except white space, that align with exactly one gold token; the gold token of each)."""
+    gold_tokens = single_gold_tokens(example)
+    rows = np.flatnonzero((gold_tokens >= 0) & ~is_space(example.predicted))
+    return rows, gold_tokens[rows]
+
+
+def single_gold_tokens(example: Example) -> NDArray[np.intp]:
+    """Return for each predicted token the gold token that it aligns with, shape (n_tokens,); -1 for none or several."""
     alignment = example.alignment.x2y  # computed at each access; `data` has the gold tokens of all predicted tokens in a row
     lengths = _lengths(example, alignment)
-    rows = np.flatnonzero((lengths == 1) & ~is_space(example.predicted))
-    return rows, np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[rows]]
+    gold_tokens, rows = np.full(len(lengths), -1, dtype=np.intp), np.flatnonzero(lengths == 1)
+    gold_tokens[rows] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[rows]]
+    return gold_tokens
 
 
 def _lengths(example: Example, alignment: Any) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from .annotation import Annotation, Hashes, column_of, is_space, map_unique
+from .annotation import Annotation, Hashes, column_of, is_space, map_unique, single_gold_tokens
 from .kinds import ARCS, HEADS
 
 _ROOT = "ROOT"
@@ -47,11 +47,7 @@ class ArcAnnotation(Annotation):
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Return for n arcs whether the head is right and, unless only heads are compared, the label. rows: Their tokens."""
-        n, alignment = len(example.predicted), example.alignment.x2y
-        lengths = np.asarray(alignment.lengths)
-        gold_token = np.full(n, -1)  # of each predicted token; -1 if it aligns with none or several
-        single = np.flatnonzero(lengths[:n] == 1)
-        gold_token[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
+        gold_token = single_gold_tokens(example)
         aligned_head = gold_token[_heads(example.predicted)]  # the gold token that the predicted head aligns with
         gold_heads = np.append(_heads(example.reference), -1)  # the last element is read by gold_token -1
         right = ((gold_token >= 0) & (aligned_head >= 0) & (gold_heads[gold_token] == aligned_head))[rows]

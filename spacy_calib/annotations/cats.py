@@ -227,9 +227,3 @@ class MappedAnnotation(Annotation):
         """Return label -> number of gold spans; a label of the component has the number of its gold label."""
         gold = self.inner.count_spans(docs)
         return Counter({**gold, **{label: gold[gold_label] for label, gold_label in self.table.items()}})
-
-
-def split_mapped_name(name: str) -> tuple[str, LabelMap]:
-    """Split the name of a mapped annotation: return (the name of the inner annotation, the label map)."""
-    inner, _, table = name.partition(MAPPED)
-    return inner, json.loads(MAPPED.lstrip() + table)  # MAPPED contains the beginning of the JSON

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..pairs.label_map import split_prefix
 from ..types import OUTSIDE
-from .annotation import GOLD_LABELS
 
 if TYPE_CHECKING:
     from .annotation import Annotation, Hashes
@@ -39,6 +39,7 @@ _OUT = np.uint64(get_string_id(OUTSIDE))
 class LabelScheme:
     """The correspondence between the labels of a component, of its calib pipe and of the gold.
 
+    Several labels of a component may mean the same in the gold (GPE, FAC and LOC are all LOC); the first stands for all.
     table (Mapping): Label of the component -> its name in the pipe, "" for none; labels without entry keep their name.
     first_of (Mapping): Label of the component -> the first of the labels that the gold does not tell from it.
     gold (Mapping): Gold label -> the first label of the component that it means. unused_labels (tuple): Labels of the component
@@ -50,6 +51,16 @@ class LabelScheme:
     gold: Mapping[str, str]
     unused_labels: tuple[str, ...]
     is_coarse: bool | None
+
+    @cached_property
+    def first_hashes(self) -> dict[int, int]:
+        """The mapping `first_of` with hashes in place of labels."""
+        return {get_string_id(label): get_string_id(first) for label, first in self.first_of.items()}
+
+    @cached_property
+    def unused_hashes(self) -> frozenset[int]:
+        """The hashes of `unused_labels`."""
+        return frozenset(map(get_string_id, self.unused_labels))
 
     def name(self, label: str) -> str:
         """Return the name that the calib pipe uses for a label of the component, "" for none."""
@@ -101,36 +112,52 @@ def read_scheme(
     user_map (Mapping | None): Label of the component -> its name in this gold, given by the user. rejected_labels (Iterable):
     Labels that annotators rejected; they decide what LOC means only if no label of a location was accepted.
     """
-    maps, is_coarse, rejected_labels = [table, *extra_maps, COARSE], None, list(rejected_labels)
-    if user_map is None and len({LOC, *_FINE_LOCATIONS}.intersection(labels)) > 1:
-        loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}  # LOC, and its names in the maps
-        fine_names = {label: {label, *(names.get(label, "") for names in maps)} - {*loc_names, ""} for label in _FINE_LOCATIONS}
-        location_names = loc_names.union(*fine_names.values())
-        gold_labels = rejected_labels if location_names.isdisjoint(counts) else counts
-        is_fine = any(not names.isdisjoint(gold_labels) for names in fine_names.values())
-        # If a name of GPE or FAC occurs, LOC is LOC; if only names of LOC do, it means all locations.
-        is_coarse = not is_fine if is_fine or not loc_names.isdisjoint(gold_labels) else None
+    maps, gold_names = [table, *extra_maps, COARSE], dict.fromkeys([*counts, *rejected_labels])
+    loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}  # LOC, and its names in the maps
+    is_coarse = None if user_map is not None else _is_coarse(labels, counts, gold_names, maps, loc_names)
     first_of: dict[str, str] = {}
     gold: dict[str, str] = {}
-    for name in dict.fromkeys([*counts, *rejected_labels]):  # find the `owners`: the labels that a gold label means
+    for name in gold_names:
         if user_map is not None:
-            owners = [label for label in labels if user_map.get(label, label) == name]
+            meant = [label for label in labels if user_map.get(label, label) == name]
         elif is_coarse is not None and name in loc_names:
             # A coarse name means LOC, GPE and FAC, but not those with another name in the pipe; else it means LOC alone.
-            location_labels = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
-            owners = [label for label in location_labels if table.get(label, name) in loc_names or label == LOC == name]
-            owners = owners if is_coarse else owners[:1]
+            locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
+            meant = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
+            meant = meant if is_coarse else meant[:1]
         else:
-            owners = _owners(name, labels, maps)
-        if owners:
-            first = next((first_of[label] for label in owners if label in first_of), owners[0])
-            first_of |= {label: first_of.get(label, first) for label in owners}
+            meant = _labels_meant(name, labels, maps)
+        if meant:
+            first = next((first_of[label] for label in meant if label in first_of), meant[0])
+            first_of |= {label: first_of.get(label, first) for label in meant}
             gold[name] = first
     unused_labels = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
     return LabelScheme(table, first_of, gold, unused_labels, is_coarse)
 
 
-def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
+def _is_coarse(
+    labels: Sequence[str],
+    counts: Mapping[str, int],
+    gold_names: Collection[str],
+    maps: Sequence[Mapping[str, str]],
+    loc_names: set[str],
+) -> bool | None:
+    """Return whether the gold's LOC means all locations; None if the component or the gold has no such choice.
+
+    labels, counts, maps: As in `read_scheme`; gold_names, loc_names: All names in the gold, and those that may mean LOC.
+    """
+    if len({LOC, *_FINE_LOCATIONS}.intersection(labels)) < 2:
+        return None
+    fine_names = {name for label in _FINE_LOCATIONS for name in (label, *(names.get(label, "") for names in maps))}
+    fine_names -= {*loc_names, ""}
+    # Rejected labels decide only if no label of a location was accepted.
+    names = gold_names if (loc_names | fine_names).isdisjoint(counts) else counts.keys()
+    if not fine_names.isdisjoint(names):
+        return False  # if a name of GPE or FAC occurs, LOC is LOC
+    return None if loc_names.isdisjoint(names) else True
+
+
+def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the labels that a gold label `name` means, by the first rule below that finds any. maps: The pipe's first."""
     table, *extra_maps = maps
     candidates = [
@@ -175,15 +202,13 @@ def propose_gold_labels(
     """
     proposals: dict[str, str] = {}
     for label in labels:
-        synonyms = [name for name in unknown if name.upper() in (label.upper(), *_COMMON.get(label, ()))]
         span_counts = {name: confusions.get((label, name), 0) for name in unknown}
-        best = max(span_counts, key=lambda name: span_counts[name], default="")
-        if synonyms:
-            proposals[label] = max(synonyms, key=lambda name: span_counts[name])
-        elif span_counts.get(best, 0) >= _MIN_SPANS and span_counts[best] == max(
-            n for (key, _), n in confusions.items() if key == label
-        ):
-            proposals[label] = best  # no known gold label is more frequent on these spans
+        synonyms = [name for name in unknown if name.upper() in (label.upper(), *_COMMON.get(label, ()))]
+        best = max(synonyms or unknown, key=span_counts.__getitem__, default="")
+        highest_count = max((n for (predicted_label, _), n in confusions.items() if predicted_label == label), default=0)
+        # Without a synonym: no known gold label may be more frequent on the spans of this label.
+        if synonyms or span_counts.get(best, 0) >= max(_MIN_SPANS, highest_count):
+            proposals[label] = best
     return proposals
 
 
@@ -192,40 +217,31 @@ class LabelComparison:
     """How to compare one gold Doc that has labels of another scheme with predicted labels of a component.
 
     scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the gold Doc's spans,
-        with labels of the component. unused_labels (frozenset[int]), firsts (Mapping[int, int]): `unused_labels` and `first_of`
-        of the scheme, as hashes.
+        with labels of the component.
     """
 
     scheme: LabelScheme
     spans: Sequence[tuple[int, int, int]]
-    unused_labels: frozenset[int]
-    firsts: Mapping[int, int]
-
-    @classmethod
-    def from_scheme(cls, scheme: LabelScheme, spans: Sequence[tuple[int, int, int]]) -> LabelComparison:
-        firsts = {get_string_id(label): get_string_id(first) for label, first in scheme.first_of.items()}
-        return cls(scheme, spans, frozenset(map(get_string_id, scheme.unused_labels)), firsts)
-
-    def write(self, doc: Doc, annotation_name: str) -> None:
-        """Store this comparison in the user data of a gold Doc, under the name of an annotation."""
-        doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-        """Return the gold label hash of each predicted token, to be compared with `annotation.hashes` of the predicted Doc.
+        """Return the gold label hash of each predicted token, which equals the hash of its predicted label if that is right.
 
         A token gets its predicted label if its gold label means this label, too; 0 (no gold) if it is outside of gold entities
-        and the gold never uses its predicted label; else its gold label. gold: Hash of each gold label's name in the pipe.
+        and the gold never uses its predicted label; else its gold label.
+        annotation (Annotation): Its `hashes` of the predicted Doc are the predicted labels, under their names in the pipe.
+        gold (Hashes): Hash of each token's gold label, under its name in the pipe; 0 without gold.
         """
-        doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
-        keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
-        matching_gold, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
+        doc, component_labels = example.predicted, cast(Any, getattr(annotation, "inner", annotation))  # `inner`: before a map
+        keys, first_tokens, inverse = np.unique(component_labels.hashes(doc), return_index=True, return_inverse=True)
+        # For each distinct label: the gold label that means it, and whether the gold never uses it.
+        gold_of_label, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
         for i, (key, token) in enumerate(zip(keys.tolist(), first_tokens.tolist(), strict=True)):
-            label = inner.label_at(doc, token) if key else ""
-            prefix, name = (label[:2], label[2:]) if inner.kind.has_prefixes and label[1:2] == "-" else ("", label)
+            label = component_labels.label_at(doc, token) if key else ""
+            prefix, name = split_prefix(label) if annotation.kind.has_prefixes else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
-            if name in self.scheme.first_of:  # the pipe's name of the labels that the gold does not tell apart
-                matching_gold[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
-        inverse = inverse.reshape(-1)
-        is_same = (matching_gold[inverse] == gold) & (gold != 0)
-        has_no_gold = is_unused[inverse] & (gold == _OUT)
-        return np.where(has_no_gold, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))
+            if name in self.scheme.first_of:
+                gold_of_label[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
+        label_of_token = inverse.reshape(-1)
+        means_prediction = (gold_of_label[label_of_token] == gold) & (gold != 0)
+        has_no_gold = is_unused[label_of_token] & (gold == _OUT)
+        return np.where(has_no_gold, np.uint64(0), np.where(means_prediction, annotation.hashes(doc), gold))

@@ -102,20 +102,20 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey
     As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the annotation
     has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in tokens of the predicted Doc.
     """
-    evaluate_spans = annotation.evaluate_spans
-    if evaluate_spans is not None:
-        return evaluate_spans(example, spans)
+    if annotation.evaluate_spans is not None:
+        return annotation.evaluate_spans(example, spans)
     is_match = EVENTS[check_event(event)]
     gold = GoldSpans.from_doc(example.reference, annotation, event)
     comparison = get_label_comparison(example.reference, annotation.name)
+    scheme = None if comparison is None else comparison.scheme  # of gold with other labels
     hits = []
     for start, end, label in spans:
         start = first_token(example.predicted, start, end, event)
         gold_tokens = example.alignment.x2y[start:end]
-        if not len(gold_tokens) or (comparison is not None and label in comparison.unused_labels):
+        if not len(gold_tokens) or (scheme is not None and label in scheme.unused_hashes):
             hits.append(-1)  # not aligned, or a label that the gold never uses
             continue
-        gold_label = annotation.gold_span_label(label) if comparison is None else comparison.firsts.get(label, label)
+        gold_label = annotation.gold_span_label(label) if scheme is None else scheme.first_hashes.get(label, label)
         first, last = int(gold_tokens[0]), int(gold_tokens[-1]) + 1
         is_right = is_match(gold, first, last, gold_label)
         if is_right and event in ("exact", "article"):

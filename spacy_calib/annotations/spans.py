@@ -47,6 +47,10 @@ class _SpanTokenAnnotation(Annotation):
     def rejected_labels(self, example: Example) -> None:
         return None
 
+    def _string(self, key: int, strings: object) -> str:
+        # "O" is not looked up, since it may be missing from the strings of a vocab.
+        return "O" if key == int(_OUT) else super()._string(key, strings)
+
 
 class _EntityTokenAnnotation(_SpanTokenAnnotation):
     """Base class of annotations that label tokens by the entities of a Doc."""
@@ -69,14 +73,6 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         return _entity_columns(doc)[0] != 0  # ENT_IOB, 0 for a token without annotation
-
-    def _string(self, key: int, strings: object) -> str:
-        return _label_or_out(key, strings)
-
-
-def _label_or_out(key: int, strings: object) -> str:
-    """Return the label with this hash. "O" is not looked up, since it may be missing from the strings of a vocab."""
-    return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
 class EntityAnnotation(_EntityTokenAnnotation):
@@ -164,9 +160,6 @@ class SpanAnnotation(_SpanTokenAnnotation):
         if not covering:
             return "O"
         return spans[covering[0] if scores is None else max(covering, key=lambda i: (scores[i], -i))].label_
-
-    def _string(self, key: int, strings: object) -> str:
-        return _label_or_out(key, strings)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         """Return the spans of the group; () if tokens were merged after it was set, since spaCy does not update groups."""

@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import WARNINGS, CalibError, brief, calib_error
+from . import tool_exports
 from .label_studio import is_task, prepare_tasks, read_task
 from .places import READINGS, MisplacedError, is_on_word_bounds, reread
-from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
-from .training_forms import TAGS, read_tokens, read_training
+from .tool_exports import TextAnswers, TextSpan
 
-_TOO_BIG = 1 << 63
 _MANY_CATEGORIES = 1000  # with more categories in a file, texts do not get a value for each: as many texts would take hours
 _MIN_ON_BOUNDS = 0.95  # minimum share of spans on word bounds for a way of counting offsets to be right
 _MAX_BAD = 0.05  # maximum share of the records that may be skipped because they cannot be used
+Record = dict[str, Any]
+PlacedRecord = tuple[str, Record]  # (place in the file, such as "line 3"; the record)
 
 
 class _BadRecord(Exception):
@@ -33,77 +34,36 @@ class _BadRecord(Exception):
 
 
 class Tool(NamedTuple):
-    """How to recognize and read the records of an annotation tool. wrote (Callable): Record -> whether the tool wrote it.
+    """How to recognize and read the records of an annotation tool.
 
-    read (Callable): Record -> the answers of one person or of several; None if nobody answered.
+    wrote (Callable): Record -> whether the tool wrote it. read (Callable): Record -> the answers of one person or of several;
+    None if nobody answered. prepare (Callable | None): Gets all records and the labels of the pipeline before the first record
+    is read, and adds to each record what only all of them show.
     """
 
-    wrote: Callable[[dict[str, Any]], bool]
-    read: Callable[[dict[str, Any]], Iterable[TextAnswers] | TextAnswers | None]
+    wrote: Callable[[Record], bool]
+    read: Callable[[Record], Iterable[TextAnswers] | TextAnswers | None]
+    prepare: Callable[[list[Record], Collection[str]], None] | None = None
 
 
-# Name -> tool, recognized by the fields of its records.
+# Name -> tool, recognized by the fields of its records; of several the first.
 TOOLS = {
-    "Prodigy": Tool(lambda record: "text" in record and record.get("answer") in ("accept", "reject", "ignore"), read_prodigy),
-    "Label Studio": Tool(is_task, read_task),
-    "Argilla": Tool(
-        lambda record: (
-            (isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict))
-            or {"text", "annotation"} <= record.keys()
-        ),
-        read_argilla,
-    ),
-    # A queue that was not imported yet has `meta` and no `id`.
-    "doccano": Tool(
-        lambda record: (
-            "text" in record
-            and ("id" in record or ("meta" not in record and bool({"label", "labels"} & record.keys())))
-            and any(isinstance(record.get(key), (list, str)) for key in ("label", "labels", "entities", "annotations"))
-        ),
-        read_doccano,
-    ),
-    "spaCy's training data": Tool(
-        lambda record: "text" in record and bool({"entities", "cats"} & record.keys()), read_training
-    ),
-    "lines with tokens and tags": Tool(
-        lambda record: isinstance(record.get("tokens"), list) and bool(TAGS & record.keys()), read_tokens
-    ),
+    "Prodigy": Tool(tool_exports.is_prodigy, tool_exports.read_prodigy),
+    "Label Studio": Tool(is_task, read_task, prepare_tasks),
+    "Argilla": Tool(tool_exports.is_argilla, tool_exports.read_argilla, tool_exports.name_questions),
+    "doccano": Tool(tool_exports.is_doccano, tool_exports.read_doccano),
+    "spaCy's training data": Tool(tool_exports.is_training, tool_exports.read_training),
 }
 
 
-def tool_of(record: dict[str, Any]) -> str:
+def tool_of(record: Record) -> str:
     """Return the name of the tool that wrote a record, "" if it is unknown."""
     return next((name for name, tool in TOOLS.items() if tool.wrote(record)), "")
 
 
-# Forms that are not read: test, what it is, what to do.
-_OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
-    (
-        lambda record: "paragraphs" in record,
-        "it is training data of spaCy 2",
-        "make a .spacy file of it by `python -m spacy convert`",
-    ),
-    (
-        lambda record: "tokenized_text" in record,
-        "it is training data of GLiNER, which lacks the text between the tokens",
-        "write its tokens and tags as tokens and ner_tags, or its texts as .spacy",
-    ),
-    (
-        lambda record: any(str(key).endswith(".responses") for key in record),
-        "it has the columns of an Argilla dataset on the Hub",
-        "export the answers by dataset.records.to_json",
-    ),
-)
-
-
-def read_answers(
-    file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
-) -> list[TextAnswers]:
-    """Read the export of an annotation tool as `read_each` does, and merge the answers of each person about each text.
-
-    labels (Collection[str]): The labels of the pipeline. values: From `read_values`, if the file was read already.
-    """
-    return _by_text(read_each(file, labels, values), labels)
+def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
+    """Read the export of an annotation tool as `read_each` does, and merge the answers of each person about each text."""
+    return _merge_by_text(_with_absent_categories(read_each(file, labels), labels))
 
 
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
@@ -113,40 +73,19 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
     `read_values`, if the file was read already.
     Records that cannot be used are skipped, with a warning (CW61), if they are at most one in twenty.
     RAISES C692: the file, or its only record, cannot be read. C082, C693: records from no known tool, or from several. C694:
-    records of two projects. C696: nobody answered. C786: several fields could be the text. C787: a form that this package does
-    not read. C789: spans are on words in no way of counting, or in several. C790: too many records cannot be used; for one
-    record C695, C785, C788: a span is outside of its text, the text has other words there, or it is no object.
+    records of two projects. C696: nobody answered. C786: several fields could be the text. C789: spans are on words in no way
+    of counting, or in several. C790: too many records cannot be used; for one record C695, C785, C788: a span is outside of its
+    text, the text has other words there, or it is no object.
     """
-    answers: list[TextAnswers] = []
     values = read_values(file) if values is None else values
-    bad, tool, projects = list[_BadRecord](), "", set()
     records = [(where, value) for where, value in values if isinstance(value, dict)]
-    for where, value in values:
-        if isinstance(value, Exception):
-            error = calib_error("C692", path=file, why=f"{where} is no JSON ({value})")
-            bad.append(_BadRecord(where, "it is no JSON", error))
-        elif not isinstance(value, dict):
-            error = calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
-            bad.append(_BadRecord(where, "it is no object", error))
-    try:
-        name_views(records)
-        prepare_tasks(records, labels)
-        name_questions(records, labels)
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, CalibError):
-            raise
-        raise calib_error("C692", path=file, why=f"its records are not as a tool writes them ({error})") from None
+    bad = [_no_object(file, where, value) for where, value in values if not isinstance(value, dict)]
+    tool_name = _tool_of_all(file, records)
+    _prepare(file, tool_name, records, labels)
+    answers: list[TextAnswers] = []
     for where, record in records:
-        name = tool_of(record)
-        if not name:
-            raise _unknown_form(file, where, record)
-        if name != (tool or name):
-            raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {tool}")
-        tool = name
-        # Records of Label Studio contain the number of their project.
-        projects |= {record["project"]} if name == "Label Studio" and isinstance(record.get("project"), int) else set()
         try:
-            answers += _read(file, where, tool, record)
+            answers += _read_record(file, where, tool_name, record)
         except _BadRecord as error:
             bad.append(error)
     answers = _settle_offsets(file, answers)
@@ -154,14 +93,73 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
     _report_bad(file, bad, len(values))
     bad_places = {error.where for error in bad}
     answers = [answer for answer in answers if answer.where not in bad_places]
-    skipped = sum((answer.skipped for answer in answers), Counter[str]())
-    names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
-    if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
-        raise calib_error("C696", path=file, skipped=f", or hold no labels ({names})" if names else "")
-    if names:
-        warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=2)
-    _check_one_project(file, answers, projects)
+    _check_answered(file, answers)
+    _check_one_project(file, answers, [record for _, record in records if is_task(record)])
     return answers
+
+
+def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
+    """Return the fault of a record that is no JSON (value is then the exception) or no JSON object."""
+    if isinstance(value, Exception):
+        return _BadRecord(where, "it is no JSON", calib_error("C692", path=file, why=f"{where} is no JSON ({value})"))
+    error = calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
+    return _BadRecord(where, "it is no object", error)
+
+
+def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
+    """Return the name of the tool that wrote all records, "" without records. RAISES C082: unknown tool. C693: two tools."""
+    first_name = ""
+    for where, record in records:
+        name = tool_of(record)
+        if not name:
+            raise calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
+        first_name = first_name or name
+        if name != first_name:
+            raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {first_name}")
+    return first_name
+
+
+def _prepare(file: Path, tool_name: str, records: list[PlacedRecord], labels: Collection[str]) -> None:
+    """Let the tool's `prepare` look at all records. RAISES C786: several fields could be the text. C692: malformed records."""
+    prepare = TOOLS[tool_name].prepare if tool_name else None
+    if prepare is None:
+        return
+    try:
+        prepare([record for _, record in records], labels)
+    except CalibError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise calib_error("C692", path=file, why=f"its records are not as a tool writes them ({error})") from None
+
+
+def _read_record(file: Path, where: str, tool_name: str, record: Record) -> list[TextAnswers]:
+    """Return the answers in one record of a tool. RAISES _BadRecord: the record is malformed, or a span has other words."""
+    try:
+        answers = TOOLS[tool_name].read(record)
+        answer_list = [answers] if isinstance(answers, TextAnswers) else list(answers or ())
+        for answer in answer_list:
+            _check_types(answer)
+    except MisplacedError as error:
+        mark = {"words": brief(error.words), "start": error.start, "end": error.end, "actual": brief(error.actual)}
+        why = "the text has other words than {words!r} from {start} to {end}".format(**mark)
+        raise _BadRecord(where, why, calib_error("C785", path=file, where=where, **mark)) from None
+    except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
+        fault = f"not as {tool_name} writes it ({type(error).__name__}: {error})"
+        raise _BadRecord(where, f"it is {fault}", calib_error("C692", path=file, why=f"{where} is {fault}")) from None
+    return [replace(answer, where=where) for answer in answer_list]
+
+
+def _check_types(answer: TextAnswers) -> None:
+    """Check that a Doc can store an answer. RAISES ValueError: a text, label or offset is of another type, or no Unicode."""
+    texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a label or a text is none")
+    if "" in answer.cats or any(not mark.label and right is not None for mark, right in answer.spans.items()):
+        raise ValueError("a label is empty")
+    if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):
+        raise ValueError("a span does not begin and end at whole numbers")
+    for text in texts:
+        text.encode()  # fails for half of a surrogate pair
 
 
 def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]:
@@ -170,25 +168,28 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
     Ways of counting (READINGS) are compared on the spans for which they differ: one of them must put 95 of 100 of these on word
     bounds, and no other may. Warns (CW63) if it does not count characters. RAISES C789: none does so, or several.
     """
-    not_plain = [answer for answer in answers if not _is_plain(answer.text)]
-    marks = [(answer, mark) for answer in not_plain for mark in answer.spans if mark in answer.uncertain]
-    # Name of a reading -> (start, end) of each mark by it; then the indices of marks on which the readings differ.
-    spans = {name: [reread(answer.text, *mark[:2], name) for answer, mark in marks] for name in READINGS}
-    open_marks = [i for i, of_mark in enumerate(zip(*spans.values(), strict=True)) if len({*of_mark}) > 1]
-    if not open_marks:
+    marks = [
+        (answer, mark) for answer in answers if not _is_plain(answer.text) for mark in answer.spans if mark in answer.uncertain
+    ]
+    # Name of a reading -> (start, end) of each mark by it, in characters.
+    bounds = {name: [reread(answer.text, *mark[:2], name) for answer, mark in marks] for name in READINGS}
+    disputed = [i for i in range(len(marks)) if len({bounds[name][i] for name in READINGS}) > 1]
+    if not disputed:
         return answers
-    fitting: dict[tuple[tuple[int, int], ...], str] = {}
-    for name, of_reading in spans.items():
-        n = sum(is_on_word_bounds(marks[i][0].text, *of_reading[i]) for i in open_marks)
-        if n >= _MIN_ON_BOUNDS * len(open_marks):
-            fitting.setdefault(tuple(of_reading), name)
+
+    def puts_on_words(name: str) -> bool:
+        n_on_bounds = sum(is_on_word_bounds(marks[i][0].text, *bounds[name][i]) for i in disputed)
+        return n_on_bounds >= _MIN_ON_BOUNDS * len(disputed)
+
+    # Readings with the same bounds are one; reversed, so that it has the name of the first.
+    fitting = {tuple(bounds[name]): name for name in reversed(READINGS) if puts_on_words(name)}
     if len(fitting) != 1:
-        examples = [marks[i][0].where + ": " + _readings_of(*marks[i]) for i in open_marks[:2]]
+        examples = [marks[i][0].where + ": " + _readings_of(*marks[i]) for i in disputed[:2]]
         raise calib_error("C789", path=file, many="several" if fitting else "no", examples="; ".join(examples))
     (name,) = fitting.values()
     if name == next(iter(READINGS)):  # characters
         return answers
-    warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(open_marks):,}"), stacklevel=3)
+    warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(disputed):,}"), stacklevel=3)
 
     def convert(answer: TextAnswers, mark: TextSpan) -> TextSpan:
         return TextSpan(*reread(answer.text, *mark[:2], name), mark.label) if mark in answer.uncertain else mark
@@ -207,43 +208,14 @@ def _readings_of(answer: TextAnswers, mark: TextSpan) -> str:
     return " or ".join(repr(answer.text[start:end][:40]) for start, end in stretches if end > 0)
 
 
-def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Collection[int]) -> None:
-    """Check that the answers are of one project. RAISES C694: of two, or spans and categories are never in the same answer."""
-    first_spans = next((answer.where for answer in answers if answer.spans), None)
-    first_cats = next((answer.where for answer in answers if answer.cats), None)
-    is_mixed = first_spans and first_cats and not any(answer.spans and answer.cats for answer in answers)
-    if len(projects) > 1 or is_mixed:
-        both = f"spans ({first_spans}) and categories ({first_cats})"
-        raise calib_error("C694", path=file, given=both if is_mixed else f"numbers {sorted(projects)[:2]}")
-
-
-def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
-    """Merge the answers of each person about each text; a later answer to a question replaces an earlier one.
-
-    Contradicting answers of unknown persons stay separate. A completely annotated text has none of the file's categories that
-    its answer does not name; if the file has very many, this is recorded only for those among `labels` (of the pipeline).
-    """
-    names = dict.fromkeys(name for answer in answers for name in answer.cats)
-    absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
-    texts: dict[tuple[str, str, Any], list[TextAnswers]] = {}
-    for answer in answers:
-        known = replace(answer, cats={**absent, **answer.cats}) if answer.whole and absent else answer
-        spans = frozenset(mark for mark, right in known.spans.items() if right) if known.has_all_spans else None
-        earlier = texts.setdefault((known.text, known.person, None if known.person else spans), [])  # other spans contradict
-        to_merge = next((i for i, other in enumerate(earlier) if known.person or not other.contradicts(known)), None)
-        if to_merge is None:
-            earlier.append(known)
-        else:
-            earlier[to_merge] = earlier[to_merge].add(known)
-    return [answer for of_text in texts.values() for answer in of_text]
-
-
-def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
-    """Build the error for a record of no known tool: C787 with advice for a form that can be converted, else C082."""
-    for is_form, why, mend in _OTHER_FORMS:
-        if is_form(record):
-            return calib_error("C787", path=file, why=why, mend=mend)
-    return calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
+def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
+    """Return the fault of the first span that is outside of the text or contains only white space; None without such a span."""
+    for start, end, label in answer.spans:
+        if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
+            mark = {"where": answer.where, "start": start, "end": end, "n": len(answer.text), "label": label}
+            why = f"there is no word from {start} to {end}"
+            return _BadRecord(answer.where, why, calib_error("C695", path=file, **mark))
+    return None
 
 
 def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
@@ -259,49 +231,59 @@ def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
     warnings.warn(WARNINGS["CW61"].format(**fields), stacklevel=3)
 
 
-def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
-    """Return the answers in one record of a tool. RAISES _BadRecord: the record is malformed, or a span has other words."""
-    try:
-        answers = TOOLS[tool].read(record)
-        answer_list = [_check_answer(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
-    except MisplacedError as error:
-        mark = {"words": brief(error.words), "start": error.start, "end": error.end, "actual": brief(error.actual)}
-        why = "the text has other words than {words!r} from {start} to {end}".format(**mark)
-        raise _BadRecord(where, why, calib_error("C785", path=file, where=where, **mark)) from None
-    except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
-        fault = f"not as {tool} writes it ({type(error).__name__}: {error})"
-        raise _BadRecord(where, f"it is {fault}", calib_error("C692", path=file, why=f"{where} is {fault}")) from None
-    return [replace(answer, where=where) for answer in answer_list]
+def _check_answered(file: Path, answers: Sequence[TextAnswers]) -> None:
+    """Warn (CW56) of parts of records that are no labels and were skipped. RAISES C696: nobody gave any label."""
+    skipped = sum((answer.skipped for answer in answers), Counter[str]())
+    names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
+    if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
+        raise calib_error("C696", path=file, skipped=f", or hold no labels ({names})" if names else "")
+    if names:
+        warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=3)
 
 
-def _check_answer(answer: TextAnswers) -> TextAnswers:
-    """Return an answer unchanged. RAISES ValueError: its text, label, offset, "drawn" or "doc" cannot be stored in a Doc."""
-    texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a label or a text is none")
-    if "" in answer.cats or any(not mark.label and right is not None for mark, right in answer.spans.items()):
-        raise ValueError("a label is empty")
-    if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):
-        raise ValueError("a span does not begin and end at whole numbers")
-    values = [answer.meta.get(key) for key in ("drawn", "doc")]
-    if not all(
-        value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)
-        for value in values
-    ):
-        raise ValueError("how it was drawn is neither a text nor a number of at most 64 bits")
-    for text in (*texts, *(value for value in values if isinstance(value, str))):
-        text.encode()
-    return answer
+def _check_one_project(file: Path, answers: Sequence[TextAnswers], tasks: Sequence[Record]) -> None:
+    """Check that the answers are of one project. tasks (Sequence): Records of Label Studio, with the number of their project.
+
+    RAISES C694: of two, or some answers have spans and others categories, but none has both.
+    """
+    projects = {task["project"] for task in tasks if isinstance(task.get("project"), int)}
+    first_spans = next((answer.where for answer in answers if answer.spans), None)
+    first_cats = next((answer.where for answer in answers if answer.cats), None)
+    is_mixed = first_spans and first_cats and not any(answer.spans and answer.cats for answer in answers)
+    if len(projects) > 1 or is_mixed:
+        both = f"spans ({first_spans}) and categories ({first_cats})"
+        raise calib_error("C694", path=file, given=both if is_mixed else f"numbers {sorted(projects)[:2]}")
 
 
-def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
-    """Return the fault of the first span that is outside of the text or contains only white space; None without such a span."""
-    for start, end, label in answer.spans:
-        if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
-            mark = {"where": answer.where, "start": start, "end": end, "n": len(answer.text), "label": label}
-            why = f"there is no word from {start} to {end}"
-            return _BadRecord(answer.where, why, calib_error("C695", path=file, **mark))
-    return None
+def _with_absent_categories(answers: list[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
+    """Return the answers in which a completely annotated text lacks the file's categories that its answer does not name.
+
+    If the file has very many categories, this is recorded only for those among `labels` (of the pipeline).
+    """
+    names = dict.fromkeys(name for answer in answers for name in answer.cats)
+    absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
+    return [replace(answer, cats={**absent, **answer.cats}) if answer.whole else answer for answer in answers]
+
+
+def _merge_by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
+    """Merge the answers of each person about each text; a later answer to a question replaces an earlier one.
+
+    Answers of unknown persons are merged only if they do not contradict each other, as they may be of several people.
+    """
+    groups: dict[tuple[str, str, Any], list[TextAnswers]] = {}  # the answers that may be merged with each other
+    for answer in answers:
+        # Of unknown persons, complete answers with other spans contradict each other: they need not be compared.
+        spans = None
+        if answer.has_all_spans and not answer.person:
+            spans = frozenset(mark for mark, right in answer.spans.items() if right)
+        group = groups.setdefault((answer.text, answer.person, spans), [])
+        for i, earlier in enumerate(group):
+            if answer.person or not earlier.contradicts(answer):
+                group[i] = earlier.add(answer)
+                break
+        else:
+            group.append(answer)
+    return [answer for group in groups.values() for answer in group]
 
 
 def read_values(file: Path) -> list[tuple[str, Any]]:
@@ -309,46 +291,38 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
 
     For a line that is no JSON the value is the exception. RAISES C692: the file is no JSON, or its last line is cut off.
     """
-    where = "it"
     try:
         content = file.read_bytes()
         text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode("utf-8-sig")
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-        lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        document: Any = None  # the whole file as one JSON value, if it is not JSON Lines
-        values: list[tuple[str, Any]] = []
-        start = text.lstrip()[:1]
-        if (start == "[" and len(lines) == 1) or (start in ("[", "{") and not _is_json(lines[0][1]) and len(lines) > 1):
-            document = json.loads(text)
-        if isinstance(document, list) and not _is_training_pair(document):
-            values = [(f"record {number}", record) for number, record in enumerate(document, 1)]
-        elif document is not None:
-            values = [("record 1", document)]
-        else:
-            for where, line in lines:
-                try:
-                    values.append((where, json.loads(line)))
-                except (RecursionError, ValueError) as error:
-                    if where == lines[-1][0]:
-                        raise
-                    values.append((where, error))
-        if len(values) == 1 and isinstance(values[0][1], dict) and values[0][1].keys() == {"classes", "annotations"}:
-            records = as_list(values[0][1]["annotations"])  # a file of NER Annotator
-            values = [(f"record {number}", record) for number, record in enumerate(records, 1) if record]
-    except (OSError, EOFError, RecursionError, ValueError, zlib.error) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         fault = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
-        raise calib_error("C692", path=file, why=f"{where} is no {fault} ({error})") from None
+        raise calib_error("C692", path=file, why=f"it is no {fault} ({error})") from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    start = text.lstrip()[:1]
+    # One JSON value, if an array is on one line, or if the first of several lines is no JSON by itself.
+    is_document = start == "[" if len(lines) == 1 else start in ("[", "{") and isinstance(_parse(lines[0][1]), Exception)
+    if is_document:
+        document = _parse(text)
+        is_array = isinstance(document, list) and not _is_training_pair(document)
+        values = [(f"record {number}", record) for number, record in enumerate(document if is_array else [document], 1)]
+    else:
+        values = [(where, _parse(line)) for where, line in lines]
+    last_place, last_value = values[-1] if values else ("", None)
+    if isinstance(last_value, Exception):
+        place = "it" if is_document else last_place
+        raise calib_error("C692", path=file, why=f"{place} is no JSON, or cut off ({last_value})") from None
     return [(where, {"text": value[0], **value[1]} if _is_training_pair(value) else value) for where, value in values]
+
+
+def _parse(text: str) -> Any:
+    """Return the value of a JSON text; the exception if it is no JSON."""
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError) as error:
+        return error
 
 
 def _is_training_pair(value: Any) -> bool:
     """Return whether a value is [text, annotations], as in spaCy's training data."""
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except (RecursionError, ValueError):
-        return False
-    return True

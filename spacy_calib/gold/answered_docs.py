@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -24,12 +24,10 @@ from ..errors import WARNINGS
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE, Ints
-from .answer_files import read_answers, read_values
-from .conflict_counts import CONFLICTS, GoldConflicts
-from .contradictions import AGREED, PERSON
+from .answer_files import read_answers
+from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
 from .keys import DOC_KEY, DRAWN_KEY
-from .tool_exports import TextAnswers, TextSpan
-from .training_forms import doc_from_json, is_doc_json
+from .tool_exports import AT_RANDOM, BY_DOUBT, TextAnswers, TextSpan
 
 _SPANS_KEY = "sc"  # key of span groups if no component has another one, as in spaCy
 
@@ -37,29 +35,29 @@ _SPANS_KEY = "sc"  # key of span groups if no component has another one, as in s
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield a gold Doc for each text and person in a file of answers, with the pipeline's tokens, split at bounds of answers.
 
-    The user data of a Doc contains the person and how the text was sampled. A file whose records are all from `Doc.to_json`
-    yields these Docs. RAISES C692 to C696, C789, C790: the file cannot be read.
+    The user data of a Doc contains the person and how the text was sampled.
+    RAISES C692 to C696, C789, C790: the file cannot be read.
     """
-    values = read_values(file)
-    if values and all(is_doc_json(value) for _, value in values):
-        yield from (doc_from_json(nlp, file, where, value) for where, value in values)
-        return
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
-    keys, answers = _span_keys(nlp), read_answers(file, labels, values)
-    of_links = _are_identities(nlp, {mark.label for answer in answers for mark in answer.spans})
-    is_open, has_spans = any(map(_leaves_open, answers)), any(answer.spans for answer in answers)
+    answers = read_answers(file, labels)
     if n := sum(len(_ambiguous_spans(answer)) for answer in answers if answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
     cuts: dict[str, set[TextSpan]] = defaultdict(set)  # all persons' Docs of a text get the same tokens
     for answer in answers:
         cuts[answer.text] |= {mark._replace(label="") for mark in answer.spans}
+    settings: dict[str, Any] = {
+        "keys": _span_keys(nlp),
+        "labels": labels,
+        "of_links": _are_identities(nlp, {mark.label for answer in answers for mark in answer.spans}),
+        "is_open": any(map(_leaves_open, answers)),
+        "has_spans": any(answer.spans for answer in answers),
+    }
     for answer in answers:
-        form = AnswerForm(keys, of_links, is_open, has_spans, frozenset(labels))
-        doc = answered_doc(nlp, answer, form, cuts[answer.text])
+        doc = answered_doc(nlp, answer, cuts=cuts[answer.text], **settings)
         doc.user_data[PERSON] = answer.person
         if answer.agreed:
             doc.user_data[AGREED] = True
-        if "drawn" in answer.meta:
+        if answer.meta.get("drawn") in (BY_DOUBT, AT_RANDOM):
             doc.user_data[DRAWN_KEY] = answer.meta["drawn"]
             if isinstance(answer.meta.get("doc"), int):
                 doc.user_data[DOC_KEY] = answer.meta["doc"]
@@ -85,65 +83,76 @@ def _leaves_open(answer: TextAnswers) -> bool:
     return any(mark[:2] not in right for mark, is_right in answer.spans.items() if is_right is False)
 
 
-class AnswerForm(NamedTuple):
-    """Properties that all answers of a file share.
-
-    keys (Iterable[str]): Keys of the span groups that get the accepted spans. of_links (bool): Whether labels are identities in
-    a knowledge base. is_open (bool): Whether any span has only rejected labels, so that its right label is unknown; rejected
-    labels of tokens and links are then kept. has_spans (bool): Whether any answer is about spans, not only about categories.
-    labels (Collection): Labels of the pipeline, which take precedence among overlapping entities.
-    """
-
-    keys: Iterable[str] = (_SPANS_KEY,)
-    of_links: bool = False
-    is_open: bool = True
-    has_spans: bool = False
-    labels: Collection[str] = ()
-
-
-def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[TextSpan] = ()) -> Doc:
+def answered_doc(
+    nlp: Language,
+    answer: TextAnswers,
+    *,
+    keys: Iterable[str] = (_SPANS_KEY,),
+    labels: Collection[str] = (),
+    of_links: bool = False,
+    is_open: bool = True,
+    has_spans: bool = False,
+    cuts: Iterable[TextSpan] = (),
+) -> Doc:
     """Return a gold Doc of a text with the answers as entities, span groups and categories, and as labels of single tokens.
 
-    A token with two accepted labels gets none. form (AnswerForm): Properties of the whole file. cuts (Iterable): Further spans
-    at whose bounds tokens are split. RAISES ValueError: spaCy cannot read the text.
+    A token with two accepted labels gets none. All arguments but the answer are properties of its whole file:
+    keys (Iterable[str]): Keys of the span groups that get the accepted spans. labels (Collection[str]): Labels of the pipeline,
+    which take precedence among overlapping entities. of_links (bool): Whether labels are identities in a knowledge base.
+    is_open (bool): Whether any span has only rejected labels, so that its right label is unknown; rejected labels of tokens and
+    links are then kept. has_spans (bool): Whether any answer is about spans, not only about categories. cuts (Iterable):
+    Spans at whose bounds tokens are split, besides those of the answer. RAISES ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
-    spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
-    for mark, is_right in answer.spans.items():
-        marked_span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if form.of_links else 0)
-        assert marked_span is not None
-        spans[is_right].append(marked_span)
-    right, wrong = spans[True], spans[False]
+    spans = _spans_by_answer(doc, answer, of_links)
+    right, wrong, unknown = spans[True], spans[False], spans[None]
     if answer.cats:
         doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
         if not answer.whole:
             absent = [name for name, has in answer.cats.items() if has is False]
             doc.spans[REJECTED_CATS] = [doc[:].char_span(0, len(doc.text), label=name) for name in absent]
-        if not (answer.spans or form.has_spans):
+        if not (answer.spans or has_spans):
             return doc
-    entities, doubtful = _exclusive(doc, right, form.labels)
-    if doubtful:
-        doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
-    if spans[None]:
-        doc.spans[UNKNOWN] = spans[None]
-    missing = _depth(doc, [*doubtful, *spans[None]] if answer.whole else [])  # above 0 for tokens without known gold
-    entities = [span for span in entities if not missing[span.start : span.end].any()]
-    gaps = [doc[i : i + 1] for i in np.flatnonzero(missing).tolist()]
-    doc.set_ents(entities, missing=gaps, default="outside" if answer.whole else "missing")
-    if form.of_links and form.is_open:
-        doc.spans[REJECTED_LINKS] = wrong
-    for key in form.keys:
+    _set_entities(doc, answer, right, unknown, labels)
+    for key in keys:
         doc.spans[key] = right
-    single = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
+    if unknown:
+        doc.spans[UNKNOWN] = unknown
+    if of_links and is_open:
+        doc.spans[REJECTED_LINKS] = wrong
+    about_tokens = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
     if not answer.whole:
         doc.spans[REJECTED] = wrong
-        if single and form.is_open:
+        if about_tokens and is_open:
             doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
     ambiguous_spans = _ambiguous_spans(answer)
-    for span in right if single else ():
+    for span in right if about_tokens else ():
         if len(span) == 1 and (span.start_char, span.end_char) not in ambiguous_spans:
             _set_label(span[0], span.label_)
     return doc
+
+
+def _spans_by_answer(doc: Doc, answer: TextAnswers, of_links: bool) -> dict[bool | None, list[Span]]:
+    """Return the spans of an answer on a Doc whose tokens fit them: True -> right ones, False -> wrong, None -> unknown."""
+    spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
+    for mark, is_right in answer.spans.items():
+        span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
+        assert span is not None
+        spans[is_right].append(span)
+    return spans
+
+
+def _set_entities(
+    doc: Doc, answer: TextAnswers, right: Sequence[Span], unknown: Sequence[Span], labels: Collection[str]
+) -> None:
+    """Set the entities of a Doc, and where gold is missing. Of accepted spans (`right`) that overlap, `labels` decide."""
+    entities, doubtful = _exclusive(doc, right, labels)
+    if doubtful:
+        doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
+    missing = _depth(doc, [*doubtful, *unknown] if answer.whole else [])  # above 0 for tokens without known gold
+    entities = [span for span in entities if not missing[span.start : span.end].any()]
+    gaps = [doc[i : i + 1] for i in np.flatnonzero(missing).tolist()]
+    doc.set_ents(entities, missing=gaps, default="outside" if answer.whole else "missing")
 
 
 def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from spacy.attrs import ENT_IOB, HEAD, IDX
 from spacy.tokens import Doc, Span
@@ -23,17 +22,52 @@ from ..annotations.annotation import UNKNOWN
 from ..annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 from ..annotations.spans import LINK, SPANS_PREFIX
 from ..errors import calib_error
-from ..spacy_private import EXTENSION_KEY
-from .conflict_counts import CONFLICTS, GoldConflicts
 from .keys import DRAWN_KEY
 from .places import Coverage
 from .tool_exports import BY_DOUBT
 
-# Keys of `Doc.user_data`: annotator ("" if unknown), and whether it is agreed or ground-truth annotation.
-PERSON, AGREED = "calib_person", "calib_agreed"
+# Keys of `Doc.user_data`: annotator ("" if unknown), which only Docs from files of answers have; whether the Doc is agreed or
+# ground-truth annotation; and the fields of a GoldConflicts.
+PERSON, AGREED, CONFLICTS = "calib_person", "calib_agreed", "calib_conflicts"
 NER, CATS = "ner", "cats"
 _LAYERS = ("TAG", "POS", "LEMMA", "MORPH", "DEP", "SENT_START")
 _SpanKey = tuple[int, int, str]  # character offsets (start, end) and label
+
+
+@dataclass
+class GoldConflicts:
+    """Counts of the labels that several annotations of a text give, and of those on which the annotations differ.
+
+    copies (int): Docs merged into another Doc of the same text. compared, differing (Counter): Layer ("ner", "TAG") -> number
+    of labels that several annotations give, and on which they differ. overlapping (int): Entities with a second label, or which
+    overlap another one, in one annotation, so that neither can be taken. labels (set): Labels of spans that differ.
+    """
+
+    copies: int = 0
+    compared: Counter[str] = field(default_factory=Counter)
+    differing: Counter[str] = field(default_factory=Counter)
+    overlapping: int = 0
+    labels: set[str] = field(default_factory=set)
+
+    def note(self, layer: str, values: Sequence[Any]) -> bool:
+        """Count under `layer` the values that annotations give to one token, span or category. RETURNS: Whether they differ."""
+        differs = len(set(values)) > 1
+        self.compared[layer] += len(values) > 1
+        self.differing[layer] += differs
+        return differs
+
+    def add(self, doc: Doc) -> None:
+        """Add to these counts those in the user data of a Doc."""
+        counts = doc.user_data.get(CONFLICTS, {})
+        self.copies += counts.get("copies", 0)
+        self.compared.update(counts.get("compared", {}))
+        self.differing.update(counts.get("differing", {}))
+        self.overlapping += counts.get("overlapping", 0)
+        self.labels.update(counts.get("labels", ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts for the user data of a Doc, which may be saved."""
+        return {**vars(self), "compared": dict(self.compared), "differing": dict(self.differing), "labels": sorted(self.labels)}
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
@@ -43,34 +77,42 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
         get the merged gold, and the others become None.
     """
     merged_files: list[list[Doc | None]] = [list(docs) for docs in files]
-    locations: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    places_by_text: dict[str, list[tuple[int, int]]] = defaultdict(list)  # places: (number of the file, index of the Doc in it)
     for number, docs in enumerate(files):
         for index, doc in enumerate(docs):
-            locations[doc.text.rstrip()].append((number, index))
-    corpora = [doc for docs in files for doc in docs if PERSON not in doc.user_data]  # not from files of answers
+            places_by_text[doc.text.rstrip()].append((number, index))
+    corpora = [doc for docs in files for doc in docs if not _is_answer(doc)]
     tags, entities = {token.tag_ for doc in corpora for token in doc}, {ent.label_ for doc in corpora for ent in doc.ents}
-    for text, doc_keys in locations.items():
-        docs = [files[number][index] for number, index in doc_keys]
-        is_corpus = len({number for number, _ in doc_keys}) == 1 and not any(PERSON in doc.user_data for doc in docs)
-        if len(docs) == 1 or is_corpus or not text.strip():
-            continue
-        # A corpus among the Docs shows whether labels of answers are tags or entities.
-        if not all(PERSON in doc.user_data for doc in docs):
-            docs = [_keep_one_kind(doc, tags - entities) if PERSON in doc.user_data else doc for doc in docs]
-        merged_by_tokens: dict[Any, Doc] = {}
-        remaining: list[Doc] = []  # one Doc or, if a corpus comes first, all its Docs with this text
-        for (number, index), doc in zip(doc_keys, docs, strict=True):
-            merged_files[number][index] = None
-            if not remaining or (number == doc_keys[0][0] and PERSON not in doc.user_data):
-                tokens = (PERSON in doc.user_data, *(token.orth for token in doc))
-                if tokens not in merged_by_tokens:
-                    merged_by_tokens[tokens] = merge_gold(doc, docs)
-                merged_files[number][index] = copy = _with_data_of(merged_by_tokens[tokens], doc)
-                remaining.append(copy)
-        conflicts = next(iter(merged_by_tokens.values())).user_data[CONFLICTS]
-        conflicts["copies"] += len(docs) - len(remaining)
-        remaining[0].user_data[CONFLICTS] = conflicts  # counted once
+    for text, places in places_by_text.items():
+        docs = [files[number][index] for number, index in places]
+        is_one_corpus = len({number for number, _ in places}) == 1 and not any(map(_is_answer, docs))
+        if len(docs) > 1 and text.strip() and not is_one_corpus:
+            # A corpus among the Docs shows whether labels of answers are tags or entities.
+            if not all(map(_is_answer, docs)):
+                docs = [_keep_one_kind(doc, tags - entities) if _is_answer(doc) else doc for doc in docs]
+            for (number, index), merged_doc in zip(places, _merge_docs(docs, [number for number, _ in places]), strict=True):
+                merged_files[number][index] = merged_doc
     return merged_files
+
+
+def _is_answer(doc: Doc) -> bool:
+    """Return whether a Doc is from a file of answers; other files are corpora of whole documents."""
+    return PERSON in doc.user_data
+
+
+def _merge_docs(docs: Sequence[Doc], numbers: Sequence[int]) -> list[Doc | None]:
+    """Return for each Doc of one text its merged gold, or None. numbers (Sequence[int]): The number of each Doc's file.
+
+    The first Doc remains and, if it is from a corpus, all Docs of its file, each with its own user data.
+    """
+    merged, results = merge_gold(docs[0], docs), list[Doc | None]()
+    for doc, number in zip(docs, numbers, strict=True):
+        remains = doc is docs[0] or (number == numbers[0] and not _is_answer(doc))
+        results.append(_with_data_of(merged, doc) if remains else None)
+    conflicts = merged.user_data[CONFLICTS]  # counted once, in the first Doc
+    conflicts["copies"] += results.count(None)
+    cast(Doc, results[0]).user_data[CONFLICTS] = conflicts
+    return results
 
 
 def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
@@ -84,10 +126,9 @@ def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
 
 
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
-    """Return a copy of the merged gold with the user data of one of the merged Docs, except keys that the merge dropped."""
-    kept = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
-    copy = merged.copy()
-    copy.user_data = {**merged.user_data, **kept}
+    """Return a copy of the merged gold with the user data of one of the merged Docs, except how its text was sampled."""
+    copy, own_data = merged.copy(), {key: value for key, value in doc.user_data.items() if key != DRAWN_KEY}
+    copy.user_data = {**merged.user_data, **own_data}
     del copy.user_data[CONFLICTS]
     return copy
 
@@ -119,8 +160,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     user_data: dict[Any, Any] = {key: value for doc in reversed(docs) for key, value in doc.user_data.items()} | base.user_data
     if any(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in docs):
         user_data[DRAWN_KEY] = BY_DOUBT
-    _drop_contradictory_attributes(user_data, gold_docs, conflicts)
-    token_doc = max(gold_docs, key=len) if PERSON in base.user_data else base
+    token_doc = max(gold_docs, key=len) if _is_answer(base) else base
     words, spaces = [token.text for token in token_doc], [bool(token.whitespace_) for token in token_doc]
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
@@ -132,41 +172,43 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     return merged_doc
 
 
-def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Delete from the user data the extension attributes for which the Docs have different values."""
-    keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == (EXTENSION_KEY,)]
-    for key in (key for key in keys if not key[1].startswith("_")):
-        if conflicts.note(f"ext:{key[1]}", [repr(doc.user_data[key]) for doc in gold_docs if key in doc.user_data]):
-            del user_data[key]
-
-
 # Tokens
 
 
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the token labels on which all Docs agree that have such labels and the same token; other tokens get none."""
-    rows = [_token_rows(doc) for doc in gold_docs]
-    layers_by_doc = [{name for row in of_doc.values() for name, value in row.items() if value} for of_doc in rows]
-    values: list[dict[str, Any]] = []  # labels of each token by layer, None if unknown
+    rows_by_doc = [_token_rows(doc) for doc in gold_docs]
+    layers_by_doc = [{name for row in rows.values() for name, value in row.items() if value} for rows in rows_by_doc]
+    labels_of_tokens: list[dict[str, Any]] = []  # of each merged token: layer -> label, None if unknown
     for token in merged_doc:
-        offsets = (token.idx, token.idx + len(token))
         labels: dict[str, Any] = {}
-        for name in _LAYERS:
-            rows_with_layer = [of_doc for of_doc, layers in zip(rows, layers_by_doc, strict=True) if name in layers]
-            label_values = [of_doc.get(offsets, {name: "other tokens"})[name] for of_doc in rows_with_layer]
-            label_values = [value for value in label_values if value]
-            contradicts = conflicts.note(name, [value[0] if name == "SENT_START" else value for value in label_values])
-            labels[name] = label_values[0] if label_values and label_values[0] != "other tokens" and not contradicts else None
-        values.append(labels)
-    _write_rejected_labels(merged_doc, gold_docs, values, conflicts)
-    for token, labels in zip(merged_doc, values, strict=True):
-        token.tag, token.lemma, token.pos = (labels[name] or 0 for name in ("TAG", "LEMMA", "POS"))
+        for layer in _LAYERS:
+            annotating = [rows for rows, layers in zip(rows_by_doc, layers_by_doc, strict=True) if layer in layers]
+            labels[layer] = _agreed_label(
+                [rows.get((token.idx, token.idx + len(token))) for rows in annotating], layer, conflicts
+            )
+        labels_of_tokens.append(labels)
+    _write_rejected_labels(merged_doc, gold_docs, labels_of_tokens, conflicts)
+    for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
+        token.tag, token.lemma, token.pos = (labels[layer] or 0 for layer in ("TAG", "LEMMA", "POS"))
         token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
+    # Arcs bring their own sentences.
     if any("DEP" in layers for layers in layers_by_doc) and not conflicts.differing["SENT_START"]:
-        _write_arcs(merged_doc, gold_docs, values)
+        _write_arcs(merged_doc, gold_docs, labels_of_tokens)
     elif any("SENT_START" in layers for layers in layers_by_doc):
-        for token, labels in zip(merged_doc, values, strict=True):
+        for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
             token.is_sent_start = labels["SENT_START"] and labels["SENT_START"][0] == 1
+
+
+def _agreed_label(rows: Sequence[dict[str, Any] | None], layer: str, conflicts: GoldConflicts) -> Any:
+    """Return the label of one token on which Docs agree, None if they do not; count it under `layer`.
+
+    rows (Sequence): For each Doc with labels of this layer the row of this token from `_token_rows`; None: other tokens.
+    """
+    values = ["other tokens" if row is None else row[layer] for row in rows]
+    labels = [value for value in values if value]  # without Docs that do not label this token
+    differs = conflicts.note(layer, [label[0] if layer == "SENT_START" else label for label in labels])
+    return None if differs or not labels or labels[0] == "other tokens" else labels[0]
 
 
 def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
@@ -185,14 +227,14 @@ def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
 
 
 def _write_rejected_labels(
-    merged_doc: Doc, gold_docs: Sequence[Doc], values: list[dict[str, Any]], conflicts: GoldConflicts
+    merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: list[dict[str, Any]], conflicts: GoldConflicts
 ) -> None:
     """Write the rejected labels of tokens, unless a Doc without rejections has tags.
 
-    values (list): Labels of each token by layer. The labels of a token that one Doc accepts and another rejects become None.
+    labels_of_tokens (list): Labels of each token by layer. Those of a token become None if one Doc accepts its tag, and another
+    rejects it.
     """
     groups = [doc.spans[REJECTED_TOKENS] for doc in gold_docs if REJECTED_TOKENS in doc.spans]
-    n_tagged = sum(doc.has_annotation("TAG") for doc in gold_docs if REJECTED_TOKENS not in doc.spans)
     if not groups:
         return
     rejected_spans = []
@@ -200,21 +242,23 @@ def _write_rejected_labels(
         span = merged_doc.char_span(start, end, label=label)
         if span is None or len(span) > 1:
             continue
-        if conflicts.note("TAG", [False, *([True] if values[span.start]["TAG"] == label else [])]):  # rejected, accepted
-            values[span.start] = {**values[span.start], "TAG": None, "LEMMA": None, "POS": None, "MORPH": None}
+        labels = labels_of_tokens[span.start]
+        is_accepted = labels["TAG"] == label
+        if conflicts.note("TAG", [False, True] if is_accepted else [False]):
+            labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))
         else:
             rejected_spans.append(span)
-    if not n_tagged:
+    if not any(doc.has_annotation("TAG") for doc in gold_docs if REJECTED_TOKENS not in doc.spans):
         merged_doc.spans[REJECTED_TOKENS] = rejected_spans
 
 
-def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], values: Sequence[dict[str, Any]]) -> None:
-    """Write the heads of the first Doc that has arcs and the same tokens, and the arc labels of `values`, a dict per token."""
+def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: Sequence[dict[str, Any]]) -> None:
+    """Write the heads of the first Doc that has arcs and the same tokens, and the agreed arc labels."""
     starts = merged_doc.to_array([IDX]).tolist()
     parsed_doc = next((doc for doc in gold_docs if doc.has_annotation("DEP") and doc.to_array([IDX]).tolist() == starts), None)
     if parsed_doc is not None:
         merged_doc.from_array([HEAD, "DEP"], parsed_doc.to_array([HEAD, "DEP"]))  # type: ignore[arg-type]
-        for token, labels in zip(merged_doc, values, strict=True):
+        for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
             token.dep = labels["DEP"][0] if labels["DEP"] else 0
 
 
@@ -236,7 +280,7 @@ class _SpanGold:
     is_exclusive: bool
 
     @cached_property
-    def _taken(self) -> Coverage:
+    def _accepted_regions(self) -> Coverage:
         return Coverage(self.accepted_keys)
 
     def verdict(self, span: _SpanKey) -> bool | None:
@@ -245,7 +289,8 @@ class _SpanGold:
             return True
         if self.rejected_keys is None:
             return None if self.unknown.overlaps(span) else False
-        return False if span in self.rejected_keys or (self.is_exclusive and self._taken.overlaps(span)) else None
+        is_wrong = span in self.rejected_keys or (self.is_exclusive and self._accepted_regions.overlaps(span))
+        return False if is_wrong else None
 
 
 def _span_keys(spans: Iterable[Span]) -> frozenset[_SpanKey]:
@@ -253,19 +298,24 @@ def _span_keys(spans: Iterable[Span]) -> frozenset[_SpanKey]:
     return frozenset((span.start_char, span.end_char, span.label_) for span in spans)
 
 
-def _count_votes(votes: Sequence[_SpanGold], layer: str, conflicts: GoldConflicts) -> dict[bool | None, list[_SpanKey]]:
-    """Return verdict -> spans, and count conflicts: True for right, False for rejected, None for contradictory spans.
+def _compare_spans(
+    golds: Sequence[_SpanGold], layer: str, conflicts: GoldConflicts
+) -> tuple[list[_SpanKey], list[_SpanKey], list[_SpanKey]]:
+    """Return (spans that are right by all Docs that decide about them, wrong spans, contradictory spans); count conflicts.
 
-    votes (Sequence): The gold spans of each Doc. layer (str): Name under which conflicts are counted, such as "ner".
+    golds (Sequence): The gold spans of each Doc. layer (str): Name under which conflicts are counted, such as "ner".
     """
-    spans: dict[bool | None, list[_SpanKey]] = {True: [], False: [], None: []}
-    accepted = Counter(span for vote in votes for span in vote.accepted_keys)  # span -> number of Docs with it
-    for span in sorted({*accepted, *(span for vote in votes for span in vote.rejected_keys or ())}):
-        rejections = islice((False for vote in votes if vote.verdict(span) is False), 2)  # more would count the same
-        verdicts = [*repeat(True, accepted[span]), *rejections]
-        spans[None if conflicts.note(layer, verdicts) else verdicts[0]].append(span)
-    conflicts.labels.update(label for *_, label in spans[None])
-    return spans
+    right: list[_SpanKey] = []
+    wrong: list[_SpanKey] = []
+    contradictory: list[_SpanKey] = []
+    for span in sorted({key for gold in golds for key in (*gold.accepted_keys, *(gold.rejected_keys or ()))}):
+        verdicts = [verdict for gold in golds if (verdict := gold.verdict(span)) is not None]
+        if conflicts.note(layer, verdicts):
+            contradictory.append(span)
+        else:
+            (right if verdicts[0] else wrong).append(span)
+    conflicts.labels.update(label for *_, label in contradictory)
+    return right, wrong, contradictory
 
 
 def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
@@ -276,37 +326,41 @@ def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
 def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the entities on which all Docs agree, with their identities. Tokens of contradictory entities get no gold."""
     gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]
-    gaps = [Coverage(_gaps(doc)) for doc in gold_docs]
-    votes = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), gap, True) for doc, gap in zip(gold_docs, gaps, strict=True)]
-    spans = _count_votes(votes, NER, conflicts)
+    golds = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), Coverage(_gaps(doc)), True) for doc in gold_docs]
+    right, wrong, contradictory = _compare_spans(golds, NER, conflicts)
+    links = _agreed_links(gold_docs, right, conflicts)
+    spans = {key: merged_doc.char_span(*key[:2], label=key[2], kb_id=links[key]) for key in right}
+    entities = [span for span in spans.values() if span is not None]
+    misaligned = [key for key, span in spans.items() if span is None]  # do not begin and end with tokens of the merged Doc
+    conflicts.differing[NER] += len(misaligned)
+    gaps_of_complete = [gold.unknown for gold in golds if gold.rejected_keys is None]
+    if gaps_of_complete:
+        # A token has no gold if its entity is in doubt, or if no complete Doc annotates it and no right entity covers it.
+        doubtful, covered = Coverage((*contradictory, *misaligned)), Coverage(right)
+        missing = []
+        for token in merged_doc:
+            place = (token.idx, token.idx + len(token))
+            is_open = all(gaps.overlaps(place) for gaps in gaps_of_complete) and not covered.overlaps(place)
+            if is_open or doubtful.overlaps(place):
+                missing.append(merged_doc[token.i : token.i + 1])
+        missing_tokens = Coverage((span.start, span.end) for span in missing)
+        entities = [span for span in entities if not missing_tokens.overlaps((span.start, span.end))]
+        merged_doc.set_ents(entities, missing=missing, default="outside")
+    elif gold_docs:
+        merged_doc.set_ents(entities, default="missing")
+        merged_doc.spans[REJECTED] = _to_spans(merged_doc, wrong)
+    if any(REJECTED_LINKS in doc.spans for doc in gold_docs):
+        right_links = {(start, end, kb_id) for (start, end, _), kb_id in links.items()}
+        rejected = {key for doc in gold_docs for key in _span_keys(doc.spans.get(REJECTED_LINKS, ()))}
+        merged_doc.spans[REJECTED_LINKS] = _to_spans(merged_doc, sorted(rejected - right_links - set(contradictory)))
+
+
+def _agreed_links(gold_docs: Sequence[Doc], entities: Iterable[_SpanKey], conflicts: GoldConflicts) -> dict[_SpanKey, str]:
+    """Return the identity in a knowledge base of each entity, "" if no Doc has one or if Docs differ, which is counted."""
     kb_ids: dict[_SpanKey, list[str]] = defaultdict(list)
     for ent in (ent for doc in gold_docs for ent in doc.ents if ent.kb_id):
         kb_ids[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
-    links = {key: "" if conflicts.note(LINK, kb_ids[key]) else "".join(kb_ids[key][:1]) for key in spans[True]}
-    entities = {key: merged_doc.char_span(*key[:2], label=key[2], kb_id=links[key]) for key in spans[True]}
-    entity_spans = [span for span in entities.values() if span is not None]
-    complete_gaps = [gap for vote, gap in zip(votes, gaps, strict=True) if vote.rejected_keys is None]  # complete Docs
-    other_tokens = [key for key, span in entities.items() if span is None]
-    conflicts.differing[NER] += len(other_tokens)  # these do not align with the tokens of the merged Doc
-    doubtful, right_regions = Coverage((*spans[None], *other_tokens)), Coverage(spans[True])
-    missing = [
-        merged_doc[token.i : token.i + 1]
-        for token in merged_doc
-        for offsets in [(token.idx, token.idx + len(token))]
-        if doubtful.overlaps(offsets)
-        or (all(gap.overlaps(offsets) for gap in complete_gaps) and not right_regions.overlaps(offsets))
-    ]
-    missing_tokens = Coverage((gap.start, gap.end) for gap in missing)
-    sure_entities = [span for span in entity_spans if not missing_tokens.overlaps((span.start, span.end))]
-    if complete_gaps:
-        merged_doc.set_ents(sure_entities, missing=missing, default="outside")
-    elif gold_docs:
-        merged_doc.set_ents(entity_spans, default="missing")
-        merged_doc.spans[REJECTED] = _to_spans(merged_doc, spans[False])
-    if any(REJECTED_LINKS in doc.spans for doc in gold_docs):
-        right = {(start, end, kb_id) for (start, end, _), kb_id in links.items()}
-        wrong = {key for doc in gold_docs for key in _span_keys(doc.spans.get(REJECTED_LINKS, ()))}
-        merged_doc.spans[REJECTED_LINKS] = _to_spans(merged_doc, sorted(wrong - right - set(spans[None])))
+    return {key: "" if conflicts.note(LINK, kb_ids[key]) else "".join(kb_ids[key][:1]) for key in entities}
 
 
 def _gaps(doc: Doc) -> list[tuple[int, int]]:
@@ -323,15 +377,15 @@ def _to_spans(doc: Doc, keys: Iterable[_SpanKey]) -> list[Span]:
 
 def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts: GoldConflicts) -> None:
     """Write the spans of a group on which all Docs agree; contradictory ones are added to the group of unknown spans."""
-    votes = []
+    golds = []
     for doc in (doc for doc in gold_docs if key in doc.spans):
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
-        votes.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, False))
-    spans = _count_votes(votes, f"{SPANS_PREFIX}{key}", conflicts)
-    merged_doc.spans[key] = _to_spans(merged_doc, spans[True])  # right; spans[None] are contradictory
+        golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, False))
+    right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
+    merged_doc.spans[key] = _to_spans(merged_doc, right)
     # One Doc has all spans, so the merged group has too. With REJECTED it would be read as a group where others are unknown.
-    if any(vote.rejected_keys is None for vote in votes):
-        doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in spans[None])
+    if any(gold.rejected_keys is None for gold in golds):
+        doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in contradictory)
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]
         if unknown_spans:
             merged_doc.spans[UNKNOWN] = unknown_spans
@@ -348,8 +402,9 @@ def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConfli
     names = dict.fromkeys(name for doc in gold_docs for name in doc.cats)
     for name in names:
         values = [doc.cats[name] for doc in gold_docs if name in doc.cats]
-        agrees = has_same_top or len(set(values)) == 1 or max(values) in (0.0, 1.0)
-        if not conflicts.note(CATS, [value > 0.5 if agrees else value for value in values]):
+        # Other numbers than 0 and 1 may be scores: if their top categories differ, the side of .5 shows no agreement.
+        is_decided = has_same_top or max(values) in (0.0, 1.0)
+        if not conflicts.note(CATS, [value > 0.5 for value in values] if is_decided else values):
             merged_doc.cats[name] = values[0]
     if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):
         absent = [name for name, has in merged_doc.cats.items() if not has]

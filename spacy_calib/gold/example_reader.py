@@ -22,7 +22,7 @@ from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import find_silent
 from ..context.words import Words
-from ..pairs.build import Scores, concatenate, get_further_scores
+from ..pairs.build import Scores, concatenate
 from ..pairs.documents import RUN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
 from ..sources.find import BoundSource
@@ -65,7 +65,7 @@ class ExampleReader:
     in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents.
     counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
     unit (str), files (Sequence[int]): What a document is, and the number of each document's gold file; set by `data`.
-    n_gold, n_unknown, n_with_gold (int): Tokens with gold, with an unknown gold label, and with gold that the fit uses.
+    n_gold, n_unknown (int): Tokens with gold, and with an unknown gold label.
     why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
     """
 
@@ -86,7 +86,7 @@ class ExampleReader:
         self._files: list[int] = []
         self.counts: Counter[str] = Counter()
         self.span_counts: Counter[str] = Counter()
-        self.n_unknown = self.n_gold = self.n_with_gold = 0
+        self.n_unknown = self.n_gold = 0
         self.why_missing = ""
         self._batches: list[_Batch] = []
         self._confusions: Counter[tuple[int, int]] = Counter()
@@ -100,24 +100,17 @@ class ExampleReader:
 
     def _read_batch(self, batch: Sequence[Example]) -> None:
         """Score the Docs of a batch, compare them with their gold, and count the tokens with and without known gold labels."""
-        examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
-        docs_to_count = (eg.predicted if self.annotation.kind.any_label else eg.reference for eg in examples)
-        self.counts.update(self.source.count_gold(docs_to_count))
-        self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
-        reasons = self.source.missing([eg.predicted for eg in examples])
-        self.why_missing = next(filter(None, reasons), self.why_missing)
-        examples = [eg for eg, why in zip(examples, reasons, strict=True) if not why]
+        examples = self._count_and_select([eg for eg in batch if self.annotation.n_units(eg.predicted)])
         if not examples:
             return
         docs = [eg.predicted for eg in examples]
         scores = self.source.read(docs)
         self.source = self.source.with_current_labels()
-        words = None if self.words_of is None else replace(self.words_of(docs), further_scores=get_further_scores(scores))
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
             self._count_confusions(examples, scores.spans)
-        starts = []
+        n_starts, n_spans = [], []  # for each Doc: the number of sentences, and of gold spans, that begin at each row
         for example in examples:
             gold, document = example.reference, document_of(example)
             self.documents.append(self._numbers.number(document))
@@ -125,18 +118,27 @@ class ExampleReader:
                 self._files.append(document.file)
             # A Doc without sentence annotation is one sentence.
             sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
-            starts.append(count_gold_begins(self.annotation, example, sentences) > 0)
-        span_counts = [count_gold_begins(self.annotation, eg, self.annotation.spans_on(eg.reference)) for eg in examples]
+            n_starts.append(count_gold_begins(self.annotation, example, sentences))
+            n_spans.append(count_gold_begins(self.annotation, example, self.annotation.spans_on(gold)))
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
-            n_spans=np.concatenate(span_counts),
-            starts=np.concatenate(starts),
+            n_spans=np.concatenate(n_spans),
+            starts=np.concatenate(n_starts) > 0,
             spans=scores.spans,
             span_hits=span_hits,
-            words=words,
+            words=None if self.words_of is None else replace(self.words_of(docs), further_scores=scores.further_scores),
             **self._entries(examples, scores),
         )
         self._batches.append(batch_data)
+
+    def _count_and_select(self, examples: list[Example]) -> list[Example]:
+        """Count the gold labels of examples, and return those whose predicted Docs have what the source reads."""
+        docs_to_count = (eg.predicted if self.annotation.kind.any_label else eg.reference for eg in examples)
+        self.counts.update(self.source.count_gold(docs_to_count))
+        self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
+        reasons = self.source.missing([eg.predicted for eg in examples])
+        self.why_missing = next(filter(None, reasons), self.why_missing)
+        return [eg for eg, why in zip(examples, reasons, strict=True) if not why]
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
         """Count (predicted, gold) label pairs of overlapping spans. spans (Spans): Of the batch; those on the Docs count."""
@@ -151,27 +153,24 @@ class ExampleReader:
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """Return the fields "gold", "lacks_gold", "pairs" and "is_known" of a `_Batch`, and add to the counts of gold."""
-        marginals = scores.marginals_above(self.lowest)
-        hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.kind.no_label_names))
-        self._confusions.update(confusions(marginals, gold.columns, hashes))
-        self.n_gold += gold.n_gold
-        n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == ONLY_REJECTED))
-        self.n_unknown += 0 if self.annotation.kind.any_label else n_unknown
-        self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
+        annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
+        hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])
+        gold = gold_columns(marginals, hashes, (*self.source.labels, *annotation.kind.no_label_names))
+        self._confusions.update(confusions(marginals, gold, hashes))
+        self.n_gold += int(np.count_nonzero(hashes))
+        if not annotation.kind.any_label:
+            self.n_unknown += int(np.count_nonzero((gold == -1) & (hashes != ONLY_REJECTED)))
+        # White space, and units before the first one that can have a label, do not count as lacking gold.
+        blank = np.concatenate([is_blank(annotation, eg.predicted) for eg in examples])
+        unit_numbers = np.concatenate([np.arange(annotation.n_units(eg.predicted)) for eg in examples])
+        without_gold = (gold == -2) & ~blank & (unit_numbers >= annotation.kind.first_unit)
         # Tokens without a score are left out, as if they had no gold.
         silent = find_silent(scores, marginals.rows)
-        columns = gold.columns.copy()
-        columns[silent] = -2
-        # White space, and units before the first one that can have a label, do not count as lacking gold.
-        annotation, first = self.annotation, self.annotation.kind.first_unit
-        docs = [eg.predicted for eg in examples]
-        may_have_gold = [~is_blank(annotation, doc) & (np.arange(annotation.n_units(doc)) >= first) for doc in docs]
-        without_gold = (gold.columns == -2) & np.concatenate(may_have_gold)
+        gold[silent] = -2
         without_gold[silent] = False
-        hits, is_known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
-        pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(columns))
-        return {"gold": columns, "lacks_gold": without_gold, "pairs": pairs, "is_known": is_known}
+        hits, is_known = _hits_of(annotation, examples, marginals, gold, self.source.labels)
+        pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(gold))
+        return {"gold": gold, "lacks_gold": without_gold, "pairs": pairs, "is_known": is_known}
 
     def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
         """Return the fit data of tokens and of spans (None for a source without spans), and set `unit` and `files`.
@@ -191,7 +190,7 @@ class ExampleReader:
         with_gold, without = pairs.take(np.flatnonzero(is_known)), pairs.take(np.flatnonzero(without_gold[pairs.rows]))
         words = [batch.words for batch in self._batches if batch.words is not None]
         data = FitData(
-            pairs=replace(with_gold, n_units=self.n_with_gold),
+            pairs=replace(with_gold, n_units=self.n_gold),
             gold=gold,
             documents=documents[with_gold.rows],
             n_tags=len(self.source.labels),
@@ -205,10 +204,8 @@ class ExampleReader:
 
     def _spans(self, documents: Ints) -> SpanData:
         """Return the data of the spans of all batches. documents (Ints): The document of each row (token) of all batches."""
-        batches = [batch for batch in self._batches if batch.spans is not None]
-        spans = stack_spans(
-            [batch.spans for batch in batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
-        )
+        spans_by_batch = [batch.spans for batch in self._batches if batch.spans is not None]
+        spans = stack_spans(spans_by_batch, [len(batch.gold) for batch in self._batches])
         n_gold = np.bincount(documents, self._concatenate("n_spans"), len(self.files)).astype(np.intp)
         raw = self.source.source.raw_span_scores(spans)
         return SpanData(spans, raw, self._concatenate("span_hits"), documents[spans.starts], n_gold)
@@ -304,32 +301,18 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
     return hits
 
 
-@dataclass(frozen=True)
-class GoldColumns:
-    """The column of each token's gold label: -1 if no column has this label, -2 without gold.
-
-    n_gold, n_unknown (int): Number of tokens with gold, and of those with a label that no column has.
-    """
-
-    columns: Ints
-    n_gold: int
-    n_unknown: int
-
-
-def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
-    """Find the column of each token's gold label.
+def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> Ints:
+    """Return the column of each token's gold label: -1 if no column has this label, -2 without gold.
 
     gold (Hashes): Hash of each token's gold label, 0 for none. If marginals have names (lemmas of edit trees), the gold is
         compared with the names of its entries, else with `labels`.
     """
-    has_gold = gold != 0
     if marginals.names is None:
-        columns = columns_of(gold, labels)
-    else:
-        columns = np.where(has_gold, -1, -2)
-        is_gold = (label_hashes(marginals.names) == gold[marginals.rows]) & has_gold[marginals.rows]
-        columns[marginals.rows[is_gold]] = marginals.tags[is_gold]
-    return GoldColumns(columns, int(has_gold.sum()), int(np.count_nonzero(columns == -1)))
+        return columns_of(gold, labels)
+    columns = np.where(gold != 0, -1, -2)
+    is_gold = (label_hashes(marginals.names) == gold[marginals.rows]) & (gold[marginals.rows] != 0)
+    columns[marginals.rows[is_gold]] = marginals.tags[is_gold]
+    return columns
 
 
 def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:

@@ -20,11 +20,6 @@ from .keys import DOC_KEY
 FileReader = Callable[[Language, Path], Iterable[Doc]]
 
 
-def docbin_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield the Docs of a DocBin. RAISES ValueError and others: errors of spaCy."""
-    yield from Corpus(file).read_docbin(nlp.vocab, [file])
-
-
 def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield the documents of a CoNLL-U file. RAISES C161: it cannot be read as CoNLL-U."""
     for document, doc in read_conllu(nlp.vocab, file):
@@ -33,21 +28,12 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 # Readers of annotated documents. A folder is read by the first of these for which it has files.
-DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
+DOCUMENT_READERS: dict[str, FileReader] = {
+    ".spacy": lambda nlp, file: Corpus(file).read_docbin(nlp.vocab, [file]),
+    ".conllu": conllu_docs,
+}
 # Readers of answers about texts.
 ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)
-# First bytes of files that no reader can read -> what they are, and what to do.
-_UNPACK = "unpack it, and give what is in it"
-_UTF8 = "save it as UTF-8"
-_OTHER_BYTES = {
-    b"\x1f\x8b": ("it is compressed (gzip)", _UNPACK),
-    b"PK\x03\x04": ("it is compressed (zip)", _UNPACK),
-    b"BZh": ("it is compressed (bzip2)", _UNPACK),
-    b"\xfd7zXZ": ("it is compressed (xz)", _UNPACK),
-    b"\x28\xb5\x2f\xfd": ("it is compressed (zstd)", _UNPACK),
-    b"\xff\xfe": ("it is text in UTF-16", _UTF8),
-    b"\xfe\xff": ("it is text in UTF-16", _UTF8),
-}
 # Entry points of other packages: the name is the suffix, ".tsv" or ".tsv.gz", the value a FileReader.
 ENTRY_POINTS = "spacy_calib_gold"
 
@@ -67,41 +53,16 @@ def gold_suffixes() -> tuple[str, ...]:
 def file_reader(file: Path) -> FileReader:
     """Return the reader of a gold file by its suffix.
 
-    RAISES C053: no reader has this suffix. C105: its package cannot be imported. C787: the file is compressed, or not UTF-8.
+    RAISES C053: no reader has this suffix. C105: its package cannot be imported.
     """
     for suffix, reader in {**DOCUMENT_READERS, **ANSWER_READERS}.items():
         if file.name.endswith(suffix):
-            check_bytes(file)
             return reader
     candidates = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
     if candidates:
         return _load_reader(candidates[max(candidates, key=len)])
-    check_bytes(file)
     *suffixes, last = (*gold_suffixes(), *ANSWER_READERS)
     raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}", mend=advise_on(file))
-
-
-def check_entities(doc: Doc, file: Path) -> Doc:
-    """Return a gold Doc unchanged. RAISES C787: an IOB tag I follows no B, which spaCy reports only when `doc.ents` is read."""
-    try:
-        doc.ents  # noqa: B018
-    except ValueError:
-        why = f"in the Doc that begins {brief(doc.text)!r} an entity goes on (IOB tag I) that did not begin (B)"
-        mend = "begin each entity with B, as `doc.ents = [...]` does, and save the file anew"
-        raise calib_error("C787", path=file, why=why, mend=mend) from None
-    return doc
-
-
-def check_bytes(file: Path) -> None:
-    """Check the first bytes of a file. RAISES C787: it is compressed, or not in UTF-8."""
-    try:
-        with file.open("rb") as stream:
-            head = stream.read(6)
-    except OSError:
-        return  # its reader reports the error
-    for beginning, (why, mend) in _OTHER_BYTES.items():
-        if head.startswith(beginning) and not file.name.endswith(".jsonl.gz"):
-            raise calib_error("C787", path=file, why=why, mend=mend)
 
 
 def advise_on(file: Path) -> str:

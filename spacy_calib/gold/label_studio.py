@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import calib_error
-from .places import has_words_at, locate_words
+from .places import find_words, locate_words
 from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, queue_meta, without_words
 
 # Keys added to tasks: the field with the text, the controls (questions) with labels, and the choices of several controls.
@@ -76,42 +76,40 @@ def _kind_of(result: Record) -> str | None:
     return "labels" if kind == "labels" else None
 
 
-def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) -> None:
+def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
     """Add to each task which of its fields is the text, which controls have labels, and which choices are ambiguous.
 
-    The text is the field with the exported words at their offsets, else the one that the labeling interface names, "text", or
-    the only one. labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
+    labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
     """
-    tasks = [record for _, record in records if is_task(record)]
-    results = [(task, [part for annotation in _finished(task) for part in annotation["result"]]) for task in tasks]
-    # "labels" or "choices" -> name of a control -> number of its answers by label.
-    controls: dict[str, dict[str, Counter[str]]] = {"labels": defaultdict(Counter), "choices": defaultdict(Counter)}
-    for _, parts in results:
-        for part in parts:
-            if kind := _kind_of(part):
-                controls[kind][str(part.get("from_name"))].update(map(str, as_list(part["value"].get(kind))))
-    known_controls = {
-        kind: {name for name, n in of_kind.items() if not n.keys().isdisjoint(labels)} for kind, of_kind in controls.items()
-    }
-    label_controls = {name for kind, of_kind in controls.items() for name in known_controls[kind] or of_kind}
-    n_controls = Counter(name for values in controls["choices"].values() for name in values)
-    field = _text_field(results)
+    results = [[part for annotation in _finished(task) for part in annotation["result"]] for task in tasks]
+    # "labels" or "choices" -> name of a control -> the labels in its answers.
+    controls: dict[str, dict[str, set[str]]] = {"labels": defaultdict(set), "choices": defaultdict(set)}
+    for part in (part for parts in results for part in parts):
+        if kind := _kind_of(part):
+            controls[kind][str(part.get("from_name"))].update(map(str, as_list(part["value"].get(kind))))
+    label_controls: set[str] = set()
+    for labels_by_control in controls.values():
+        known = {name for name, its_labels in labels_by_control.items() if not its_labels.isdisjoint(labels)}
+        label_controls |= known or labels_by_control.keys()  # without labels of the pipeline, all controls
+    n_controls = Counter(name for choices in controls["choices"].values() for name in choices)
+    shared, field = {name for name, n in n_controls.items() if n > 1}, _text_field(tasks, results)
     for task in tasks:
-        task |= {_TEXT_FIELD: field, _CONTROLS: label_controls, _SHARED: {name for name, n in n_controls.items() if n > 1}}
+        task |= {_TEXT_FIELD: field, _CONTROLS: label_controls, _SHARED: shared}
 
 
-def _text_field(results: list[tuple[Record, list[Record]]]) -> str:
-    """Return the field of tasks that is the text. results (list): (task, its regions). RAISES C786: several fields could be."""
+def _text_field(tasks: list[Record], results: list[list[Record]]) -> str:
+    """Return the field that is the text: the one with the exported words at their offsets, else "text", else the only one.
+
+    results (list): The regions and choices of each task. RAISES C786: several fields could be the text.
+    """
     fitting: Counter[str] = Counter()  # field -> number of tasks in which it has the exported words
-    interface_fields: set[str] = set()
-    for task, parts in results:
-        interface_fields |= {part["to_name"] for part in parts if isinstance(part.get("to_name"), str)}
+    for task, parts in zip(tasks, results, strict=True):
         values = [part["value"] for part in parts if isinstance(part.get("value"), dict)]
         marks = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
         marks = [mark for mark in marks if list(map(type, mark)) == [int, int, str]]
         texts = {key: text for key, text in task["data"].items() if isinstance(text, str)}
-        fitting.update({key: bool(marks) and all(has_words_at(text, *mark) for mark in marks) for key, text in texts.items()})
-    field = max(fitting, key=lambda key: (fitting[key], key in interface_fields, key == "text"), default="text")
-    if len(fitting) > 1 and not fitting[field] and field not in (*interface_fields, "text"):
+        fitting.update({key: bool(marks) and all(find_words(text, *mark) for mark in marks) for key, text in texts.items()})
+    field = max(fitting, key=lambda key: (fitting[key], key == "text"), default="text")
+    if len(fitting) > 1 and not fitting[field] and field != "text":
         raise calib_error("C786", fields=", ".join(fitting))
     return field

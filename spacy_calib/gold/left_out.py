@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spacy.training import Example
@@ -12,8 +12,7 @@ from ..annotations import Annotation, Kind, count_misaligned, has_gold, plain_na
 from ..annotations.annotation import get_label_comparison
 from ..annotations.label_schemes import LabelScheme, propose_gold_labels, span_confusions
 from ..pairs.label_map import shorten_list
-from .conflict_counts import GoldConflicts
-from .contradictions import CATS, NER
+from .contradictions import CATS, NER, GoldConflicts
 
 # Name of an annotation -> the layer of its conflicts in GoldConflicts, and the unit for messages.
 _COUNTED = {
@@ -24,7 +23,6 @@ _COUNTED = {
     "sent": ("SENT_START", "tokens"),
     "link": ("link", "entity links"),
 }
-_MIN_LETTERS = 5000  # minimum number of lower-case letters of texts without capital letters for a message
 
 
 @dataclass(frozen=True)
@@ -33,9 +31,8 @@ class DroppedGold:
 
     layer (str), kind (Kind): Name and kind of the annotation. documents, without_gold (int): Number of gold Docs, and of those
     without this annotation, if any has it. tokens, left_out (int): Number of predicted tokens of Docs with gold, and of those
-    that align with no single gold token. lower_case (bool): Whether the gold texts, if they are long, have no capital letter.
-    unused_types (Mapping): Type that the gold never uses -> number of predicted spans. conflicts (GoldConflicts): Differences
-    between several annotations of a text.
+    that align with no single gold token. unused_types (Mapping): Type that the gold never uses -> number of predicted spans.
+    conflicts (GoldConflicts): Differences between several annotations of a text.
     """
 
     layer: str
@@ -44,46 +41,33 @@ class DroppedGold:
     without_gold: int
     tokens: int
     left_out: int
-    lower_case: bool
     unused_types: Mapping[str, int] = field(default_factory=dict)
     conflicts: GoldConflicts = field(default_factory=GoldConflicts)
 
     @classmethod
     def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
         """Count what is left out of examples. annotation (Annotation): The annotation of the predicted Docs."""
-        gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
-        unused_types: Counter[str] = Counter()
-        conflicts = GoldConflicts()
-        confusions: Counter[tuple[str, str]] = Counter()
-        scheme: LabelScheme | None = None
+        gold, n_documents, conflicts = annotation.gold, 0, GoldConflicts()
+        with_gold: list[Example] = []
+        with_scheme: list[tuple[LabelScheme, Example]] = []  # those whose gold has another label scheme
         for example in examples:
             doc = example.reference
             conflicts.add(doc)
             if not annotation.has_units(doc) or doc.text.isspace():
                 continue
             n_documents += 1
-            if (comparison := get_label_comparison(doc, annotation.name)) is not None:  # the gold has another label scheme
-                scheme, spans = comparison.scheme, list(annotation.spans_on(example.predicted))
-                unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
-                confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
+            if (comparison := get_label_comparison(doc, annotation.name)) is not None:
+                with_scheme.append((comparison.scheme, example))
             if has_gold(gold, doc):
                 with_gold.append(example)
-                n_small += sum(map(str.islower, doc.text))  # lower-case letters
-                n_capital += sum(map(str.isupper, doc.text))
-        unused_labels, unknown = ((), ()) if scheme is None else (scheme.unused_labels, scheme.unknown_in(confusions))
-        for label in propose_gold_labels(unused_labels, unknown, confusions):
-            unused_types.pop(label, None)  # reported already, with its probable name in the gold
         token_counts = count_misaligned(gold, with_gold) if not annotation.kind.of_documents else {"tokens": 0, "left_out": 0}
-        without_gold = 0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold)
-        lower_case = not annotation.kind.of_documents and n_small >= _MIN_LETTERS and not n_capital
         return cls(
             plain_name(annotation.name),
             annotation.kind,
             n_documents,
-            without_gold,
-            lower_case=lower_case,
+            without_gold=0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold),
             **token_counts,
-            unused_types=unused_types,
+            unused_types=_count_unused_types(annotation, with_scheme),
             conflicts=conflicts,
         )
 
@@ -108,11 +92,6 @@ class DroppedGold:
                 f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not "
                 "evaluated"
             )
-        if self.lower_case:
-            sentences.append(
-                "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; "
-                "give the texts as they were written"
-            )
         return sentences
 
     def _conflict_sentences(self) -> list[str]:
@@ -135,3 +114,18 @@ class DroppedGold:
                 "taken: they are unknown and take no part"
             )
         return sentences
+
+
+def _count_unused_types(annotation: Annotation, compared: Sequence[tuple[LabelScheme, Example]]) -> Counter[str]:
+    """Count predicted spans by types that the gold never uses. compared (Sequence): (scheme of the gold, example)."""
+    unused_types: Counter[str] = Counter()
+    confusions: Counter[tuple[str, str]] = Counter()
+    for scheme, example in compared:
+        spans = annotation.spans_on(example.predicted)
+        unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
+        confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
+    # A type is reported elsewhere if the gold probably uses it under another name. All of the gold has one scheme.
+    for scheme, _ in compared[-1:]:
+        for label in propose_gold_labels(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
+            unused_types.pop(label, None)
+    return unused_types

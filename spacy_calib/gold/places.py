@@ -45,16 +45,23 @@ def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[in
     """
     if not isinstance(words, str):
         return start, end
+    place = find_words(text, start, end, words)
+    if place is None:
+        raise MisplacedError(words, start, end, text[start:end])
+    return place
+
+
+def find_words(text: str, start: int, end: int, words: str) -> tuple[int, int] | None:
+    """Return the character offsets (start, end) of words in a text, by the offsets of a tool; None if they are not there."""
     if text[start:end] == words:
         return start, end
-    stretches = [
-        (starts[start], starts[end]) for starts in (_starts(text, *view) for view in _VIEWS) if 0 <= start <= end < len(starts)
-    ]
+    starts_by_view = [_starts(text, *view) for view in _VIEWS]
+    stretches = [(starts[start], starts[end]) for starts in starts_by_view if 0 <= start <= end < len(starts)]
     for normalize in (str, _normalize):  # exactly equal words first
         for first, last in stretches:
             if normalize(text[first:last]) == normalize(words):
                 return first, last
-    raise MisplacedError(words, start, end, text[start:end])
+    return None
 
 
 def reread(text: str, start: int, end: int, reading: str) -> tuple[int, int]:
@@ -68,15 +75,6 @@ def is_on_word_bounds(text: str, start: int, end: int) -> bool:
     if not 0 <= start < end <= len(text) or text[start].isspace() or text[end - 1].isspace():
         return False
     return not any(text[max(cut - 1, 0) : cut + 1].isalnum() and 0 < cut < len(text) for cut in (start, end))
-
-
-def has_words_at(text: str, start: int, end: int, words: str) -> bool:
-    """Return whether a text has these words at the offsets that a tool counted, in any way of counting."""
-    try:
-        locate_words(text, start, end, words)
-    except MisplacedError:
-        return False
-    return True
 
 
 def _normalize(words: str) -> str:

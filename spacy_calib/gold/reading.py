@@ -5,10 +5,8 @@ spaCy's reader loses the documents: with gold preprocessing, the Examples of sen
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,82 +21,67 @@ from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
-from .conflict_counts import CONFLICTS
-from .conllu import warn_if_contractions_split
-from .contradictions import reconcile
-from .file_readers import ANSWER_READERS, file_reader, gold_suffixes
+from .contradictions import CONFLICTS
+from .file_readers import gold_suffixes
 from .keys import DOC_KEY
 
 
-@dataclass(frozen=True)
-class GoldReader:
-    """Reads gold files as Examples.
+def make_examples(
+    nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool = False, arrays: Collection[str] = ()
+) -> Iterator[Example]:
+    """Yield the Examples of the gold Docs of a file. The user data of each gold Doc gets its source document (`document_of`).
 
-    gold_preproc (bool): Whether each sentence becomes an Example, with gold tokens. arrays (Collection): Keys of arrays or
-        lists in the user data of gold Docs, with a row for each token, which are copied to predicted Docs.
+    references (Iterable): The Docs in the order of the file, None for one to leave out. gold_preproc (bool): Whether each
+    sentence becomes an Example, with gold tokens. arrays (Collection): Keys of arrays or lists in the user data of gold Docs,
+    with a row for each token, which are copied to predicted Docs. RAISES ValueError and others: errors of spaCy.
     """
+    corpus = Corpus(file, gold_preproc=gold_preproc)
+    for number, reference in enumerate(references):  # None has a number, too
+        if reference is None:
+            continue
+        conflicts = reference.user_data.pop(CONFLICTS, None)
+        # spaCy's sentences lack span groups, so Docs with answers in these stay whole.
+        is_whole = not gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
+        document = _document_in_file(reference, file, number)
+        rows = {key: reference.user_data[key] for key in arrays if key in reference.user_data}
+        # Sentences get the names and values of their document.
+        fields = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
+        if rows:
+            examples = _with_arrays(nlp, reference, rows, gold_preproc)
+        else:
+            examples = (corpus.make_examples if is_whole else corpus.make_examples_gold_preproc)(nlp, [reference])
+        for example in examples:
+            example.reference.user_data.update({**fields, DOC_KEY: document})
+            if conflicts is not None:  # of several sentences the first one gets it
+                example.reference.user_data[CONFLICTS], conflicts = conflicts, None
+            yield example
 
-    gold_preproc: bool = False
-    arrays: Collection[str] = ()
 
-    def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
-        """Yield the Examples of one file; the user data of each gold Doc contains its source document (`document_of`).
+def _document_in_file(doc: Doc, file: Path, number: int) -> SourceDocument:
+    """Return the source document of the Doc with this number in its file, by its user data, else the Doc itself.
 
-        RAISES C053, C105: no reader for the file. C161: not CoNLL-U. C692 to C696: unreadable answers. C748: the reader of
-        another package fails. ValueError and others: errors of spaCy.
-        """
-        docs = file_reader(file)(nlp, file)
-        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.name.endswith((*ANSWER_READERS,)) else docs, file)
+    An integer in the user data names a document of this file only, a string the same document in all files.
+    """
+    document = _document_under(doc, DOC_KEY)
+    if document is None:
+        return SourceDocument(_unit_of(doc), (shown_path(file), number))
+    return SourceDocument(DOCUMENT, (shown_path(file), document)) if isinstance(document.key, int) else document
 
-    def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of a file's gold Docs. references (Iterable): The Docs in order, None for one to leave out."""
-        examples = self._examples_of(nlp, references, file)
-        return warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
 
-    def _examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of gold Docs, each with its document; Docs are numbered in this order, None included."""
-        corpus = Corpus(file, gold_preproc=self.gold_preproc)
-        for number, reference in enumerate(references):
-            if reference is None:
-                continue
-            conflicts = reference.user_data.pop(CONFLICTS, None)
-            # spaCy's sentences lack span groups, so Docs with answers in these stay whole.
-            is_whole = not self.gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
-            make = corpus.make_examples if is_whole else corpus.make_examples_gold_preproc
-            document = self._document(reference, file, number)
-            arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
-            # Sentences get the names and values of their document.
-            fields = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
-            for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
-                example.reference.user_data.update({**fields, DOC_KEY: document})
-                if conflicts is not None:  # of several sentences the first one gets it
-                    example.reference.user_data[CONFLICTS], conflicts = conflicts, None
-                yield example
+def _with_arrays(nlp: Language, reference: Doc, arrays: dict[str, Any], gold_preproc: bool) -> Iterator[Example]:
+    """Yield the Example of a Doc, or one for each sentence, in which the predicted Doc has the gold tokens and the arrays.
 
-    def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
-        """Return the source document of the Doc with this number in its file, by its user data, else the Doc itself.
-
-        An integer in the user data names a document of this file only, a string the same document in all files.
-        """
-        document = _document_under(doc, DOC_KEY)
-        if document is None:
-            return SourceDocument(_unit_of(doc), (shown_path(file), number))
-        return SourceDocument(DOCUMENT, (shown_path(file), document)) if isinstance(document.key, int) else document
-
-    def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
-        """Yield the Example of a Doc, or one for each sentence, in which the predicted Doc has the gold tokens and the arrays.
-
-        arrays (dict): Key -> array. A sentence gets the rows of its tokens; an array without a row for each token stays whole.
-        """
-        parts = reference.sents if self.gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
-        for part in parts:
-            gold = part.as_doc() if self.gold_preproc else reference
-            words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
-            predicted = Doc(nlp.vocab, words=words, spaces=spaces)
-            for key, rows in arrays.items():
-                fits = (isinstance(rows, (list, tuple)) or np.ndim(rows) > 0) and len(rows) == len(reference)
-                predicted.user_data[key] = rows[part.start : part.end] if fits else rows
-            yield Example(predicted, gold)
+    arrays (dict): Key -> array. A sentence gets the rows of its tokens; an array without a row for each token stays whole.
+    """
+    parts = reference.sents if gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
+    for part in parts:
+        gold = part.as_doc() if gold_preproc else reference
+        words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
+        predicted = Doc(nlp.vocab, words=words, spaces=spaces)
+        for key, rows in arrays.items():
+            fits = (isinstance(rows, (list, tuple)) or np.ndim(rows) > 0) and len(rows) == len(reference)
+            predicted.user_data[key] = rows[part.start : part.end] if fits else rows
+        yield Example(predicted, gold)
 
 
 def document_of(example: Example) -> SourceDocument:
@@ -153,10 +136,7 @@ class TextWatch:
 
     def __init__(self, annotation: Annotation):
         self.annotation = annotation
-        self._digests = array("Q")
-        self._words = array("q")
-        self._documents = array("q")
-        self._whole = array("b")
+        self._rows: list[tuple[int, int, int, bool]] = []  # digest, number of words, document, whether it is a whole text
         self._n_documents = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -165,22 +145,15 @@ class TextWatch:
             doc = example.reference
             if has_gold(self.annotation, doc):
                 parts = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-                for whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
-                    self._digests.append(digest(part.text))
-                    self._words.append(len(part))
-                    self._documents.append(self._n_documents)
-                    self._whole.append(whole)
+                for is_whole, part in ((True, doc[:]), *((False, sent) for sent in parts)):
+                    self._rows.append((digest(part.text), len(part), self._n_documents, is_whole))
                 self._n_documents += 1
             yield example
 
     def units(self) -> TextUnits:
         """Return what was recorded of each text so far: digest, number of words, document, and whether it is a whole text."""
-        return TextUnits(
-            np.array(self._digests, dtype=np.uint64),
-            np.array(self._words, dtype=np.intp),
-            np.array(self._documents, dtype=np.intp),
-            np.array(self._whole, dtype=bool),
-        )
+        columns = zip(*self._rows, strict=True) if self._rows else ((), (), (), ())
+        return TextUnits(*map(np.array, columns, (np.uint64, np.intp, np.intp, np.bool_)))
 
 
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:

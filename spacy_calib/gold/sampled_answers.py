@@ -20,13 +20,16 @@ from ..pairs.build import JudgedPairs
 from ..schema import InvalidState, maybe, number, record, text, whole
 from ..types import Floats, Pairs
 from .answer_files import read_each, read_values
-from .tool_exports import as_list, proposed_spans, queue_meta
+from .tool_exports import TextAnswers, as_list, proposed_spans, queue_meta
 
 # Form of what `rank` writes with each question: identity of the calibration; number of documents and share of all entities that
 # the sample was drawn from; label, score and document of the entity, and the cut-off above which it was drawn, or None.
 _SHARE = number(0.0, 1.0)
 _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
 _KEY = ("doc", "sentence", "asked", "focus")  # fields that identify a question
+_Key = tuple[str, ...]  # values of the fields _KEY
+# Person (None: unknown, who skipped it) -> (whether the annotation is agreed, whether the entity is right, None if skipped).
+_Votes = dict[Any, tuple[bool, bool | None]]
 _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 
 
@@ -52,23 +55,19 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     path (Path): What contains the files, for messages. labels (Mapping): Identity of a calibration -> its span labels.
     RAISES C533: the scores are of another calibration. C792: the files have other answers, too. C692 to C696, C790: unreadable.
     """
-    questions: dict[Any, dict[str, Any]] = {}
-    # Question -> person -> (whether the annotation is agreed, whether the entity is right or None).
-    votes: defaultdict[Any, dict[Any, tuple[bool, bool | None]]] = defaultdict(dict)
-    n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
     known_labels = [label for names in labels.values() for label in names]
+    questions: dict[_Key, dict[str, Any]] = {}
+    votes: defaultdict[_Key, _Votes] = defaultdict(dict)
+    n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
     for file in files:
         values = read_values(file)
         metas = {where: meta for where, value in values if "sample" in (meta := _meta_of(value))}
         n_others += len(values) - len(metas)
-        answers = read_each(file, known_labels, values) if metas else []
         keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}
         questions |= {keys[where]: _read_question(meta["sample"], file) for where, meta in metas.items()}
-        for answer in (answer for answer in answers if answer.where in metas):
-            right_by_person, right = votes[keys[answer.where]], answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
-            person = answer.person or ("", right)  # without names, equal answers are one
-            counts["doubled"] += person in right_by_person
-            right_by_person[person] = (answer.agreed, right)
+        answers = [answer for answer in read_each(file, known_labels, values) if answer.where in metas] if metas else []
+        for answer in answers:
+            counts["doubled"] += _add_vote(votes[keys[answer.where]], answer)
         answered = {answer.where for answer in answers}
         for where, value in values:
             if where in metas and where not in answered and _was_skipped(value):
@@ -82,12 +81,31 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
         raise calib_error("C533", path=path)
     rows = []
     for key, question in questions.items():
-        verdicts = {right for agreed, right in votes[key].values() if agreed} or {right for _, right in votes[key].values()}
+        verdicts = _verdicts(votes[key])
         counts["disputed"] += len(verdicts - {None}) > 1
         counts["skipped"] += verdicts == {None}
         counts["unanswered"] += not verdicts
         if verdicts:
             rows.append({**question, "right": verdicts - {None} == {True}, "column": labels[calib].index(question["label"])})
+    return _from_rows(calib, rows, counts)
+
+
+def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
+    """Add the answer of a person to the votes on a question. RETURNS: Whether this person had answered it before."""
+    right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
+    person = answer.person or ("", right)  # without names, equal answers are one
+    is_repeated = person in votes
+    votes[person] = (answer.agreed, right)
+    return is_repeated
+
+
+def _verdicts(votes: _Votes) -> set[bool | None]:
+    """Return the distinct answers to a question (None: skipped), of agreed annotations if there are any, else of all people."""
+    return {right for agreed, right in votes.values() if agreed} or {right for _, right in votes.values()}
+
+
+def _from_rows(calib: str, rows: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> SampledAnswers:
+    """Return the answers as arrays. rows (Sequence): For each answered question the fields of _QUESTION, "right", "column"."""
     hits, scores, columns, documents, cutoffs = (
         np.array([row[name] or 0 for row in rows], dtype=kind)
         for name, kind in (("right", bool), ("score", float), ("column", np.intp), ("document", np.intp), ("cutoff", float))

@@ -1,7 +1,7 @@
 """Reads records that annotation tools export as answers of people: labels that are right, labels that are wrong, whole texts.
 
-Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla,
-exports of version 1 (`to_dict`) and 2 (`records.to_list`). Label Studio is in the module `label_studio`.
+Sources: Prodigy, "Annotation interfaces"; doccano, exports of sequence labeling and text classification, old and new; Argilla
+2, `records.to_list`; spaCy's training data. Label Studio is in the module `label_studio`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
@@ -130,6 +129,11 @@ def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[
 # Prodigy
 
 
+def is_prodigy(record: dict[str, Any]) -> bool:
+    """Return whether a record is an answered task of Prodigy."""
+    return "text" in record and record.get("answer") in ("accept", "reject", "ignore")
+
+
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
     """Read a record of Prodigy with its annotator; None if nobody answered."""
     answer = _prodigy_answer(record)
@@ -142,128 +146,135 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     """Return the answers in a Prodigy record, which is accepted or rejected as a whole, by options, or span by span."""
-    text, answer, meta = record["text"], record["answer"], queue_meta(record.get("meta"))
-    if answer == "ignore":
+    text, meta, is_accepted = record["text"], queue_meta(record.get("meta")), record["answer"] == "accept"
+    if record["answer"] == "ignore":
         return None
-    right = answer == "accept"
     if "options" in record:
         chosen = [str(name) for name in as_list(record.get("accept"))]
-        if not right:
-            return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
-        options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
-        return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
-    if not record.get("spans") and isinstance(record.get("label"), str):
-        return TextAnswers(text, cats={record["label"]: right}, meta=meta)
-    marks = _marks(text, _with_words(record))
-    if not right:  # of several spans any may be the wrong one
+        if is_accepted:
+            options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
+            return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
+        return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
+    spans = record.get("spans") or ()
+    if not spans and isinstance(record.get("label"), str):
+        return TextAnswers(text, cats={record["label"]: is_accepted}, meta=meta)
+    marks = _marks(text, spans)
+    if not is_accepted:  # of several spans any may be the wrong one
         wrong = proposed_spans(text, meta) or marks
         return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
     # A span may have an answer of its own.
-    verdicts = {"reject": False, "ignore": None}
-    pairs = zip(marks, record.get("spans") or (), strict=True)
-    single = {mark: verdicts[span["answer"]] for mark, span in pairs if span.get("answer") in verdicts}
-    return replace(answers, spans={**answers.spans, **single})
-
-
-def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the spans of a Prodigy record; spans without "text" get that of their tokens, None if no tokens fit."""
-    tokens, spans = record.get("tokens") or (), record.get("spans") or ()
-    starts, ends = ({token[side]: i for i, token in enumerate(tokens)} for side in ("start", "end"))
-    next_tokens = [*tokens[1:], *tokens[-1:]]
-    pieces = [[token["text"], " " * (after["start"] > token["end"])] for token, after in zip(tokens, next_tokens, strict=True)]
-
-    def text_of(span: dict[str, Any]) -> str | None:
-        fits = span["start"] in starts and span["end"] in ends
-        return "".join(chain(*pieces[starts[span["start"]] : ends[span["end"]] + 1])) if fits else None
-
-    return [{"text": text_of(span), **span} for span in spans]
-
-
-def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
-    """Add the "_view_id" that old exports of Prodigy lack: if any record with spans is rejected, each span was shown alone."""
-    if any(record.get("answer") == "reject" and record.get("spans") and "options" not in record for _, record in records):
-        for _, record in records:
-            record.setdefault("_view_id", _BINARY[0])
+    own_answers = {"reject": False, "ignore": None}
+    exceptions = {
+        mark: own_answers[span["answer"]] for mark, span in zip(marks, spans, strict=True) if span.get("answer") in own_answers
+    }
+    return replace(answers, spans={**answers.spans, **exceptions})
 
 
 # doccano
+
+
+_DOCCANO_KEYS = ("entities", "label", "labels", "annotations")  # keys of its labels, which are spans or categories
+
+
+def is_doccano(record: dict[str, Any]) -> bool:
+    """Return whether a record is from doccano: a text, an id and labels; old exports lack the id."""
+    if "text" not in record or not any(isinstance(record.get(key), (list, str)) for key in _DOCCANO_KEYS):
+        return False
+    # A queue of this package that was not imported yet has `meta` and no `id`.
+    return "id" in record or ("meta" not in record and ("label" in record or "labels" in record))
 
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
     """Read a record of doccano. RAISES ValueError: its labels are numbers."""
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text = record["text"]
-    keys = ("entities", "label", "labels", "annotations")
-    labels = as_list(next(record[key] for key in keys if key in record))  # categories, or spans with a label
-    for label in (part.get("label") if isinstance(part, dict) else part[-1] for part in labels if not isinstance(part, str)):
-        if isinstance(label, int):
-            raise ValueError(f"the label {label} is a number and has no name: export JSONL, which has names")
+    labels = as_list(next(record[key] for key in _DOCCANO_KEYS if key in record))  # categories, or spans with a label
     skipped = Counter({"relations": n} if (n := len(record.get("relations") or ())) else {})
     if labels and isinstance(labels[0], str):
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
-    labels = [TextSpan(*label)._asdict() if not isinstance(label, dict) else label for label in labels]
-    key = "start_offset" if labels and "start_offset" in labels[0] else "start"
-    marks = _marks(text, labels, key, key.replace("start", "end"))
+    spans = [label if isinstance(label, dict) else TextSpan(*label)._asdict() for label in labels]
+    for number in (span["label"] for span in spans if isinstance(span.get("label"), int)):
+        raise ValueError(f"the label {number} is a number and has no name: export JSONL, which has names")
+    key = "start_offset" if spans and "start_offset" in spans[0] else "start"
+    marks = _marks(text, spans, key, key.replace("start", "end"))
     cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
     answers = answer_with_spans(text, marks, meta)
-    return replace(answers, cats=cats, skipped=skipped, uncertain=without_words(marks, labels))
+    return replace(answers, cats=cats, skipped=skipped, uncertain=without_words(marks, spans))
+
+
+# spaCy
+
+
+def is_training(record: dict[str, Any]) -> bool:
+    """Return whether a record is an example of spaCy's training data."""
+    return "text" in record and ("entities" in record or "cats" in record)
+
+
+def read_training(record: dict[str, Any]) -> TextAnswers:
+    """Read a record of spaCy's training data: "text", "entities", whose offsets count characters, and "cats"."""
+    spans = as_list(record.get("entities"))
+    bounds = [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else span[:3] for span in spans]
+    cats = record.get("cats") or {}
+    if isinstance(cats, dict):
+        values: dict[str, bool | None] = {str(name): bool(value > 0.5) for name, value in cats.items()}
+    else:
+        values = dict.fromkeys(as_list(cats), True)
+    return replace(answer_with_spans(record["text"], [TextSpan(*bound) for bound in bounds], {}), cats=values)
 
 
 # Argilla
 
 
+def is_argilla(record: dict[str, Any]) -> bool:
+    """Return whether a record is from Argilla 2."""
+    return isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict)
+
+
 def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
-    """Yield the answers of each person in a record of Argilla."""
-    meta = queue_meta(record.get("metadata"))
-    if "responses" not in record:
-        values = [] if record.get("status") == "Discarded" else [record["annotation"]]  # an export of version 1
-        answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]
-        yield from (replace(answer, person=str(record.get("annotation_agent") or "")) for answer in answers)
-        return
-    fields, values_by_person = record["fields"], defaultdict(list)
+    """Yield the answers of each person in a record of Argilla, which `name_questions` prepared."""
+    meta, fields = queue_meta(record.get("metadata")), record["fields"]
+    text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
+    responses_by_person = defaultdict(list)  # (question, value of the response)
     for question, responses in record["responses"].items():
         for response in responses or ():
             if response.get("status") in (None, "submitted") and response["value"] is not None:
-                values_by_person[str(response.get("user_id") or "")].append((question, response["value"]))
-    text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
-    for person, values_by_question in values_by_person.items():
-        answers = [_argilla_value(text, value, meta) for question, value in values_by_question if question in record[QUESTIONS]]
+                responses_by_person[str(response.get("user_id") or "")].append((question, response["value"]))
+    for person, responses in responses_by_person.items():
+        answers = [_argilla_value(text, value, meta) for question, value in responses if question in record[QUESTIONS]]
         spans = {span: right for answer in answers for span, right in answer.spans.items()}
         cats = {name: has for answer in answers for name, has in answer.cats.items()}
         uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
-        skipped = Counter(f"answers to '{question}'" for question, _ in values_by_question if question not in record[QUESTIONS])
+        skipped = Counter(f"answers to '{question}'" for question, _ in responses if question not in record[QUESTIONS])
         base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))
         yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped, uncertain=uncertain)
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
-    """Return the answer in a response of Argilla: categories (strings), or spans (dicts, or lists of label, start and end)."""
+    """Return the answer in a response of Argilla: categories (strings) or spans (dicts)."""
     values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
-    is_object = all(isinstance(value, dict) for value in values)
-    marks = _marks(text, values) if is_object else [TextSpan(start, end, label) for label, start, end in values]
+    marks = _marks(text, values)
     return replace(answer_with_spans(text, marks, meta), uncertain=without_words(marks, values))
 
 
 QUESTIONS = "calib_questions"  # key added to records: the questions that ask for labels
 
 
-def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
+def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> None:
     """Add to records of Argilla, under QUESTIONS, which questions ask for labels.
 
     These are the questions with lists of labels or spans as answers and, if there are none or the pipeline's labels are known,
     those that `choose_questions` chooses. RAISES C786: several fields could be the text.
     """
-    all_responses = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
-    for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
+    for fields in (record["fields"] for record in records):
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
     texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its single answers
     list_questions: set[str] = set()
-    for question, responses in (item for questions in all_responses for item in questions.items()):
+    for question, responses in (item for record in records for item in record["responses"].items()):
         for value in (response["value"] for response in responses or ()):
             if isinstance(value, str):
                 texts[question][value] += 1
@@ -272,9 +283,8 @@ def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection
             ):
                 list_questions.add(question)
     questions = list_questions | (choose_questions(texts, labels) if not list_questions or labels else set())
-    for _, record in records:
-        if isinstance(record.get("responses"), dict):
-            record[QUESTIONS] = questions
+    for record in records:
+        record[QUESTIONS] = questions
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
@@ -282,7 +292,9 @@ def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[
 
     candidates (Mapping): Question -> its answers, counted. labels (Collection[str]): The labels of the pipeline.
     """
-    with_labels = {name for name, values in candidates.items() if not values.keys().isdisjoint(labels)}
+    with_labels = {name for name, answers in candidates.items() if not answers.keys().isdisjoint(labels)}
+    if with_labels or len(candidates) < 2:
+        return with_labels or set(candidates)
     typical = {name for name in ("label", "labels", "category") if name in candidates}
-    repetitive = {name for name, values in candidates.items() if values.total() > len(values)}
-    return with_labels or (set(candidates) if len(candidates) < 2 else typical or repetitive)
+    # Labels are given again and again, comments are not.
+    return typical or {name for name, answers in candidates.items() if answers.total() > len(answers)}

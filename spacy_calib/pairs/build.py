@@ -147,11 +147,6 @@ class Scores(Protocol):
         """Return the probability of each (token, column) entry: 0 if there is none, NaN for a token that the source skips."""
 
 
-def get_further_scores(scores: Scores) -> Mapping[str, Floats]:
-    """Return `scores.further_scores`; {} if the class, of another package, has no such attribute."""
-    return getattr(scores, "further_scores", {})
-
-
 class DenseScores:
     """The `Scores` of a source that gives a dense array of probabilities.
 

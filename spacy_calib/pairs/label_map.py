@@ -24,12 +24,6 @@ LabelMap = Mapping[str, str]
 _MOST_NAMES = 8
 # Labels that need no quotes, in a map and in a shell.
 _PLAIN = re.compile(r"[\w.:+*/@%^-]*")
-# One pair LABEL=GOLD: each of both labels is a comma or an equals sign alone, or has neither.
-_PAIRS = tuple(
-    re.compile(rf"\s*({label})=({gold_label})(?:,(?=.)|$)", re.DOTALL)
-    for gold_label in ("[^,=]*", "[,=]")
-    for label in ("[^,=]+", "[,=]")
-)
 
 
 def map_to_paste(pairs: Mapping[str, str]) -> str:
@@ -37,18 +31,6 @@ def map_to_paste(pairs: Mapping[str, str]) -> str:
     if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
         return ",".join(f"{label}={gold_label}" for label, gold_label in pairs.items())
     return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
-
-
-def split_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Return the (label, gold label) pairs of "A=B,C=D", by the first split that works ("," and "=" may be labels), or None."""
-    stack: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]  # (characters read, pairs found): splits still to try
-    while stack:
-        offset, pairs = stack.pop()
-        if offset == len(text):
-            return pairs
-        matches = (pattern.match(text, offset) for pattern in reversed(_PAIRS))
-        stack += [(pair.end(), [*pairs, (pair[1], pair[2])]) for pair in matches if pair]
-    return None
 
 
 def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
@@ -62,13 +44,12 @@ def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
     if path.suffix in (".json", ".tsv"):
         try:
             text = path.read_text(encoding="utf-8-sig")
-            pairs = (
-                _pairs_of(json.loads(text)) if path.suffix == ".json" else list(csv.reader(text.splitlines(), delimiter="\t"))
-            )
+            is_json = path.suffix == ".json"
+            pairs = _pairs_of(json.loads(text)) if is_json else list(csv.reader(text.splitlines(), delimiter="\t"))
         except (OSError, ValueError, RecursionError) as error:
             raise calib_error("C162", given=path, why=f"the file cannot be read: {brief(error, 160)}") from None
         return check_map(pairs, path)
-    return check_map(split_pairs(text_or_path) or [part.split("=") for part in text_or_path.split(",")], text_or_path)
+    return check_map([part.split("=") for part in text_or_path.split(",")], text_or_path)
 
 
 def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
@@ -92,12 +73,17 @@ def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
     return list(table.items())
 
 
+def split_prefix(label: str) -> tuple[str, str]:
+    """Split a BILUO tag: return ("B-", "PERSON") for "B-PERSON", and ("", "O") for "O"."""
+    return (label[:2], label[2:]) if label[1:2] == "-" else ("", label)
+
+
 def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool = False) -> str:
     """Return the gold label that a map gives for a label; the label itself if the map does not contain it.
 
     fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Keep a prefix B-, I-, L- or U-.
     """
-    prefix, name = (label[:2], label[2:]) if has_prefix and label[1:2] == "-" else ("", label)
+    prefix, name = split_prefix(label) if has_prefix else ("", label)
     counterpart = table.get(name, name)
     return prefix + counterpart if counterpart not in ("", OUTSIDE) else counterpart or fallback
 

@@ -29,7 +29,7 @@ from ..doc.store import add_block, delete_blocks
 from ..doc.view import doc_view
 from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_groups, write_doubtful, write_scored_spans
 from ..errors import WARNINGS, calib_error
-from ..pairs.build import JudgedPairs, Scores, get_further_scores
+from ..pairs.build import JudgedPairs, Scores
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.find import BoundSource, count_new_labels
 from ..sources.mapped import MappedScores, with_map
@@ -345,7 +345,7 @@ class Calibrator(Pipe, PipeSettings):
         predicted = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
         words, context = None, state.tokens.context
         if context is not None:
-            words = read_words(self.lookup.nlp, context, source.annotation, readable.docs, get_further_scores(scores))
+            words = read_words(self.lookup.nlp, context, source.annotation, readable.docs, scores.further_scores)
         calibrated = state.tokens.calibrate(scores, self.threshold, words, predicted)
         batch = Batch(readable.indices, calibrated, source.annotation, source.labels, hashes, readable.top_labels)
         batch.token_scores = self.token_scores or not source.annotation.kind.of_entities

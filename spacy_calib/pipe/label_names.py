@@ -11,9 +11,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
+from ..annotations.annotation import GOLD_LABELS
 from ..annotations.label_schemes import LabelComparison, LabelScheme, read_scheme
 from ..doc.top_labels import write_labels
-from ..gold.conflict_counts import CONFLICTS
+from ..gold.contradictions import CONFLICTS
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
 
@@ -132,7 +133,7 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, nam
     spans = list(annotation.spans_on(doc))
     if not scheme.is_plain:
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
-        LabelComparison.from_scheme(scheme, keys).write(doc, name)
+        doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), name: LabelComparison(scheme, keys)}
     if annotation.kind.rejected_key in doc.spans:
         table = new_labels if scheme.is_plain else scheme.gold
         rejected_spans = [

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..annotations import MappedAnnotation
 from ..errors import calib_error
-from ..pairs.build import Scores, get_further_scores
+from ..pairs.build import Scores
 from ..pairs.label_map import LabelMap, merge_labels, shorten_list
 from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
 from .source import Source
@@ -38,7 +38,7 @@ class MappedScores:
     def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):
         self.inner, self._column, self._highest = inner, column, highest
         self.n_tokens, self.spans = inner.n_tokens, spans
-        self.further_scores = get_further_scores(inner)
+        self.further_scores = inner.further_scores
 
     def marginals_above(self, threshold: float) -> Marginals:
         marginals = self.inner.marginals_above(min(threshold, _SMALLEST))  # small ones may add up

@@ -80,7 +80,7 @@ def write_entity_without_begin(path):
 
 
 FILES = {
-    "bad.spacy cannot be read as gold: in the Doc that begins 'the dog' an entity goes on (IOB tag I)": write_entity_without_begin,
+    "bad.spacy is not a readable DocBin ([E093]": write_entity_without_begin,
     "is not a readable DocBin (it is empty)": write_empty_file,
     "is not a readable DocBin (": write_text,
     "is not a readable DocBin ([E1014]": write_half,

@@ -12,12 +12,12 @@ from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_TOKENS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.answered_docs import AnswerForm, _exclusive, answered_doc, answered_docs
+from spacy_calib.gold.answered_docs import _exclusive, answered_doc, answered_docs
 from spacy_calib.gold.example_reader import _hits_of
-from spacy_calib.gold.reading import GoldReader
 from spacy_calib.gold.tool_exports import QUEUE_MARK, TextAnswers, TextSpan
 from spacy_calib.types import Marginals
 from tests.answers import write
+from tests.gold.test_reading import examples_in
 from tests.sentences import says
 
 TEXT = "Anna Lee met Bob in New Rome ."
@@ -30,7 +30,7 @@ def through_docbin(doc):
 
 
 def asked_about(spans, whole=False, keys=("sc",)):
-    return through_docbin(answered_doc(spacy.blank("en"), TextAnswers(TEXT, spans, whole=whole), AnswerForm(keys)))
+    return through_docbin(answered_doc(spacy.blank("en"), TextAnswers(TEXT, spans, whole=whole), keys=keys))
 
 
 def predicted(gold, *marks):
@@ -184,11 +184,11 @@ def test_a_rejected_category_leaves_the_others_open_unless_one_is_left(labels, k
 
 
 def test_sentences_of_answers_are_not_taken_apart(tmp_path):
-    nlp, gold = spacy.blank("en"), asked_about({LEE: True, BOB: False})
+    gold = asked_about({LEE: True, BOB: False})
     for token in gold:
         token.is_sent_start = token.i in (0, 4)
     DocBin(docs=[gold], store_user_data=True).to_disk(tmp_path / "a.spacy")
-    (example,) = GoldReader(gold_preproc=True).examples(nlp, tmp_path / "a.spacy")
+    (example,) = examples_in(tmp_path / "a.spacy", True)
     assert [span.text for span in example.reference.spans[REJECTED]] == ["Bob"]
 
 

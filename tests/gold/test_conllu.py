@@ -1,15 +1,12 @@
 """CoNLL-U -> Docs with the text of the file, whatever the words of its multiword tokens are."""
 
-import re
 import warnings
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.conllu import read_conllu
-from spacy_calib.gold.reading import GoldReader
 
 NLP = spacy.blank("xx")
 # id, form, lemma, UPOS, XPOS, features, head, relation, MISC
@@ -87,16 +84,3 @@ def test_words_that_are_not_in_the_text_are_counted(tmp_path, text):
         docs = docs_in(tmp_path, block(CLUB, f"# text = {text}") + block(DONT, "# text = DON'T!"))
     assert len(said) == 1
     assert docs[0].text == "membres du club. "
-
-
-@pytest.mark.parametrize(("n_joined", "warned"), [(20, True), (9, False)])
-def test_a_docbin_whose_contractions_were_taken_apart_is_noticed(tmp_path, n_joined, warned):
-    """Of 600 words, 20 or 9 are a "de" with a "le" behind it."""
-    joined = Doc(NLP.vocab, words=["de", "le", "club", "ici", "!"], spaces=[False, True, True, False, True])
-    split = Doc(NLP.vocab, words=["de", "l'", "or", "ici", "!"], spaces=[True, False, True, False, True])
-    DocBin(docs=[joined] * n_joined + [split] * (120 - n_joined)).to_disk(tmp_path / "a.spacy")
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        assert len(list(GoldReader().examples(NLP, tmp_path / "a.spacy"))) == 120
-    share = "3.3 % of the words in .*a.spacy are joined .* 'dele'"
-    assert [bool(re.search(share, str(one.message))) for one in said] == [True] * warned

@@ -27,15 +27,14 @@ def test_unknown_gold_and_no_gold_are_told_apart(named):
     labels = ["walk", "see", "saw"]
     given = entries((0, 1, "see"), (0, 2, "saw"), (1, 0, "walk"), (2, 0, "walk"), (3, 2, "saw"), n_tokens=6, named=named)
     found = gold_columns(given, hashes("see", "be", "", "saw", "", "be"), labels)
-    assert found.columns.tolist() == [1, UNKNOWN, NONE, 2, NONE, UNKNOWN]
-    assert (found.n_gold, found.n_unknown) == (4, 2)
+    assert found.tolist() == [1, UNKNOWN, NONE, 2, NONE, UNKNOWN]
 
 
 def test_the_column_of_a_lemma_is_that_of_the_entry_with_its_name():
     """Two trees give one lemma at different tokens; a lemma that no entry of its own token has is unknown, though another token's has it."""
     given = entries((0, 4, "see"), (1, 7, "see"), (2, 7, "saw"), n_tokens=3, named=True)
     found = gold_columns(given, hashes("see", "see", "see"), ["never", "asked"])
-    assert found.columns.tolist() == [4, 7, UNKNOWN]
+    assert found.tolist() == [4, 7, UNKNOWN]
 
 
 @pytest.mark.parametrize("annotation", ["tag", "lemma", "pos", "morph", "ner", "biluo"])

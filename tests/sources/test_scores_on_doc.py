@@ -8,10 +8,10 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.reading import GoldReader
 from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.scores_on_doc import DocScoresSource, TokenScoresSource
+from tests.gold.test_reading import examples_in
 from tests.made import category_docs, fitted_categorizer
 from tests.sentences import says
 
@@ -178,8 +178,8 @@ def test_gold_files_bring_lists_along(tmp_path):
     assert source.user_data_keys == ("probs",)
     assert TokenScoresSource("tagger", "probs").user_data_keys == DocScoresSource().user_data_keys == ()
     for preproc, n in ((False, [3]), (True, [2, 1])):
-        reader = GoldReader(preproc, arrays=source.user_data_keys)
-        predicted = [example.predicted for example in reader.examples(NLP, tmp_path / "gold.spacy")]
+        examples = examples_in(tmp_path / "gold.spacy", preproc, source.user_data_keys)
+        predicted = [example.predicted for example in examples]
         assert [len(one.user_data["probs"]) for one in predicted] == n
         assert source.read(None, predicted).marginals.scores.tolist() == [0.9, 0.8, 0.7]
 

@@ -49,7 +49,7 @@ def data_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader.
     """
-    from ...gold.file_readers import ANSWER_READERS, check_bytes, file_reader, gold_suffixes
+    from ...gold.file_readers import ANSWER_READERS, file_reader, gold_suffixes
     from ...gold.reading import gold_files
 
     if not path.exists():
@@ -62,7 +62,6 @@ def data_files(path: Path) -> list[Path]:
             raise calib_error("C052", path=path)
         return files
     if not path.name.endswith((*gold_suffixes(), *ANSWER_READERS)) and suffix_of(path) in readable_suffixes():
-        check_bytes(path)
         raise calib_error("C081", path=path)
     file_reader(path)
     return [path]
@@ -124,23 +123,25 @@ def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield the gold Docs of a file, one at a time. RAISES C053, C747: it is empty, or cannot be read."""
-    from ...gold.file_readers import advise_on, check_entities, file_reader
+    from ...gold.file_readers import advise_on, file_reader
 
     if not file.stat().st_size:
         raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty", mend=advise_on(file))
     with _reader_errors(file):
-        yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
+        for doc in file_reader(file)(nlp, file):
+            doc.ents  # noqa: B018  # raises if an IOB tag I follows no B, which spaCy does not report before
+            yield doc
 
 
 def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
     """Yield the examples of the gold Docs of a file; each None is skipped. RAISES C053: spaCy cannot make an example."""
-    from ...gold.reading import GoldReader
+    from ...gold.reading import make_examples
     from ...pipe.component import Calibrator
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
     with _reader_errors(file):
-        yield from GoldReader(gold_preproc, arrays).examples_of(nlp, references, file)
+        yield from make_examples(nlp, references, file, gold_preproc, arrays)
 
 
 @contextmanager

@@ -99,20 +99,6 @@ def test_a_whole_text_of_links_names_those_that_are_gone(tool, tmp_path):
     assert sum(len(one.spans) for one in found if one.text in gone) > N / 3
 
 
-def test_argilla_of_version_1_loses_no_span_either(tmp_path):
-    tasks = list(many_tasks("sentence"))
-    old = [
-        {"id": i, "text": task.text, "status": "Validated", "metadata": {},
-         "annotation": [[one.label, one.start, one.end] for one in task.spans]}
-        for i, task in enumerate(tasks)
-    ]  # fmt: skip
-    found = read_answers(write(tmp_path / "a.json", old, array=True))
-    assert [list(one.spans) for one in found] == [
-        [TextSpan(one.start, one.end, one.label) for one in task.spans] for task in tasks
-    ]
-    assert all(one.whole for one in found)
-
-
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_a_queue_whose_line_ends_the_tool_changed_is_answered_as_it_was_asked(tool, tmp_path):
     """The text comes back with "\n", and with the place of the entity there."""
