@@ -22,6 +22,7 @@ from ..annotations.annotation import UNKNOWN
 from ..annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 from ..annotations.spans import LINK, SPANS_PREFIX
 from ..errors import calib_error
+from ..spacy_private import EXTENSION_KEY
 from .keys import DRAWN_KEY
 from .places import Coverage
 from .tool_exports import BY_DOUBT
@@ -126,9 +127,10 @@ def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
 
 
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
-    """Return a copy of the merged gold with the user data of one of the merged Docs, except how its text was sampled."""
-    copy, own_data = merged.copy(), {key: value for key, value in doc.user_data.items() if key != DRAWN_KEY}
-    copy.user_data = {**merged.user_data, **own_data}
+    """Return a copy of the merged gold with the user data of one of the merged Docs, except keys that the merge dropped."""
+    kept = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
+    copy = merged.copy()
+    copy.user_data = {**merged.user_data, **kept}
     del copy.user_data[CONFLICTS]
     return copy
 
@@ -160,6 +162,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     user_data: dict[Any, Any] = {key: value for doc in reversed(docs) for key, value in doc.user_data.items()} | base.user_data
     if any(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in docs):
         user_data[DRAWN_KEY] = BY_DOUBT
+    _drop_contradictory_attributes(user_data, gold_docs, conflicts)
     token_doc = max(gold_docs, key=len) if _is_answer(base) else base
     words, spaces = [token.text for token in token_doc], [bool(token.whitespace_) for token in token_doc]
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
@@ -170,6 +173,14 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     _merge_cats(merged_doc, gold_docs, conflicts)
     merged_doc.user_data[CONFLICTS] = conflicts.to_dict()
     return merged_doc
+
+
+def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
+    """Delete from the user data the extension attributes for which the Docs have different values."""
+    keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == (EXTENSION_KEY,)]
+    for key in (key for key in keys if not key[1].startswith("_")):
+        if conflicts.note(f"ext:{key[1]}", [repr(doc.user_data[key]) for doc in gold_docs if key in doc.user_data]):
+            del user_data[key]
 
 
 # Tokens

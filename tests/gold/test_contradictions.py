@@ -68,6 +68,19 @@ def test_the_sentence_counts_copies_and_differences():
     assert "annotators differ on 1 of 2 entities (50.0 %), which are unknown and take no part" in sentence
 
 
+def test_extension_attributes_on_which_annotators_differ_are_dropped_and_counted():
+    first, second = gold_doc(), gold_doc()
+    for doc, values in ((first, {0: "a", 1: "b", 2: "c"}), (second, {0: "a", 1: "x", 3: "d"})):
+        doc.user_data |= {("._.", "sure", doc[i].idx, None): value for i, value in values.items()}
+        doc.user_data |= {("._.", "_own", 0, None): values[1], ("other", "sure", 0, None): values[1], "._.": values[1]}
+    merged = merge_gold(first, [first, second])
+    sure = {key[2]: value for key, value in merged.user_data.items() if key[:2] == ("._.", "sure")}
+    assert sure == {first[0].idx: "a", first[2].idx: "c", first[3].idx: "d"}
+    kept = [("._.", "_own", 0, None), ("other", "sure", 0, None), "._."]
+    assert [merged.user_data[key] for key in kept] == ["b"] * 3
+    assert {name: n for name, n in merged.user_data["calib_conflicts"]["differing"].items() if n} == {"ext:sure": 1}
+
+
 def test_what_one_corpus_repeats_stays_as_it_is():
     docs = [gold_doc((0, 2, "P")), gold_doc((0, 2, "O")), gold_doc()]
     assert reconcile([docs]) == [docs]
