@@ -311,7 +311,7 @@ def fit_calibrator(
 def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
     """Let the source learn its labels and choose its automatic settings from the examples; return the examples for the fit.
 
-    RAISES C281 to C286: labels cannot be learned from the scores on the Docs.
+    RAISES C281 to C285: labels cannot be learned from the scores on the Docs.
     """
     source = with_map(pipe.source, None)
     if not isinstance(source, LeftScoresSource) and not source.has_auto_settings:

@@ -72,7 +72,7 @@ class LeftScoresSource(Source):
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
         """Learn the labels from Docs of the fit, unless settings or component name them; return scored labels not among them.
 
-        RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
+        RAISES C281 to C283: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """
         readable = [doc for doc, why in zip(docs, self.reasons_not_to_read(docs), strict=True) if not why]
         if not readable and self.score_labels(pipe):
@@ -132,9 +132,11 @@ def _labels_of(pipe: Any) -> tuple[str, ...]:
 
 
 def split_score_names(score: object) -> tuple[str, ...]:
-    """Return the score names of a setting, a comma-separated string or a list; () for anything else."""
+    """Return the score names of a setting, a comma-separated string or a list. RAISES C001: it is something else, or empty."""
     names = [name.strip() for name in score.split(",")] if isinstance(score, str) else score
-    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) and name for name in names) else ()
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        raise calib_error("C001", name="score", wanted="a name, or several", given=repr(score))
+    return tuple(names)
 
 
 def check_extension(owner: type, name: str) -> None:

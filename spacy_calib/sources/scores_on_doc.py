@@ -160,8 +160,6 @@ class DocScoresSource(UnitScoresSource):
 
     def __init__(self, component: str = "", score: object = CATS, labels: list[str] | None = None, exclusive: bool = True):
         names = split_score_names(score)
-        if not names:
-            raise calib_error("C001", name="score", wanted="a name, or several", given=repr(score))
         if names[1:] and not exclusive:
             raise calib_error("C740", given=", ".join(names[1:]))
         super().__init__(component, names[0], labels)
