@@ -19,7 +19,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import Annotation, columns_of, get_annotation, kind_of, label_hashes, plain_name
+from ..annotations import Annotation, columns_of, get_annotation, label_hashes
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
@@ -37,7 +37,7 @@ from ..sources.source import restore_on_failure
 from ..types import Floats, Groups, Ints, Spans
 from .factory import PipeSettings
 from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
-from .pipeline import facts, layer_of, note_meta
+from .pipeline import facts
 from .saved import dump, load_part, read
 from .state import HERE, FitInfo, PipeState
 
@@ -175,7 +175,6 @@ class Calibrator(Pipe, PipeSettings):
     @name.setter
     def name(self, name: str) -> None:
         self._name = check_pipe_name(name)
-        note_meta(self.lookup.nlp, name, self)
 
     def attach(self: _Pipe, nlp: Language) -> _Pipe:
         """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another pipeline.
@@ -192,7 +191,6 @@ class Calibrator(Pipe, PipeSettings):
         """
         self._check_prefix(nlp)
         self.lookup = self.lookup.in_pipeline(nlp)
-        note_meta(nlp, self.lookup.name, self)
         return self
 
     def _check_prefix(self, nlp: Language) -> None:
@@ -223,9 +221,12 @@ class Calibrator(Pipe, PipeSettings):
 
     @property
     def of_entities(self) -> bool:
-        """Whether the pipe calibrates the entities of Docs."""
-        layer = layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
-        return kind_of(layer).of_entities
+        """Whether the pipe calibrates the entities of Docs; False before a fit if the component is missing."""
+        if self.fitted:
+            return self.fit_info.kind.of_entities
+        component = self.lookup.component()
+        is_missing = component is None and bool(self.source.component)
+        return not is_missing and self.source.annotation(component).kind.of_entities
 
     @property
     def span_event(self) -> str:

@@ -2,7 +2,6 @@
 
 from zlib import crc32
 
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
