@@ -48,13 +48,18 @@ def doubtful_key(attr: str) -> str:
 
 
 def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
-    """Remove an earlier run's span groups: of flagged tokens, and `score_name`. RAISES C289: `score_name` is not its group."""
+    """Remove what an earlier run of a pipe wrote into `doc.spans`: its own groups, and its scores in the groups of others.
+
+    score_name (str | None): Key of the group of scored spans, if any. RAISES C289: the group with this key is not the pipe's.
+    """
     if doubtful_key(attr) in doc.spans:
         del doc.spans[doubtful_key(attr)]
     if score_name is not None and score_name in doc.spans:
         if doc.spans[score_name].attrs.get(_WRITER) != attr:
             raise calib_error("C289", name=score_name, owner=f"doc.spans['{score_name}']")
         del doc.spans[score_name]
+    for group in doc.spans.values():
+        group.attrs.pop(f"{attr}_scores", None)
 
 
 def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
@@ -87,6 +92,15 @@ def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
     spans = [Span(doc, span.start, span.end, label=span.label) for span in scored]
     attrs = {"scores": np.array([span.score for span in scored], dtype=np.float64), _WRITER: attr}
     doc.spans[key] = SpanGroup(doc, name=key, attrs=attrs, spans=spans)
+
+
+def add_group_scores(doc: Doc, key: str, attr: str) -> None:
+    """Add calibrated scores to the span group whose scores a pipe read: `attrs["<attr>_scores"]`, NaN for spans without one."""
+    view = doc_view(doc, attr)
+    if view is not None and key in doc.spans:
+        group, scores = doc.spans[key], {(span.start, span.end, span.label): span.score for span in view.ents}
+        values = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
+        group.attrs[f"{attr}_scores"] = np.array(values, dtype=np.float64)
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:

@@ -19,19 +19,27 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import Annotation, columns_of, get_annotation, label_hashes
+from ..annotations import SPANS_PREFIX, Annotation, columns_of, get_annotation, label_hashes, plain_name
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
 from ..context.tokens import FurtherScores
 from ..doc.attributes import check_pipe_name, register, register_score_name
 from ..doc.store import add_block, delete_blocks
-from ..doc.view import doc_view
-from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_groups, write_doubtful, write_scored_spans
+from ..doc.write import (
+    Batch,
+    Flags,
+    SpanScores,
+    add_group_scores,
+    build_blocks,
+    delete_groups,
+    write_doubtful,
+    write_scored_spans,
+)
 from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores, get_further_scores
 from ..pairs.progress import UNREPORTED, Progress
-from ..sources.find import BoundSource, count_new_labels
+from ..sources.find import BoundSource, count_new_labels, find_component
 from ..sources.mapped import MappedScores, with_map
 from ..sources.source import restore_on_failure
 from ..types import Floats, Groups, Ints, Spans
@@ -365,34 +373,21 @@ class Calibrator(Pipe, PipeSettings):
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
-                self._remove_from_spans(doc)
+                delete_groups(doc, self.attr, self.score_name)
         if batch is None:
             return
         readable = [docs[index] for index in batch.indices]
         if batch.top_labels is not None:
             batch.top_labels.write(readable, batch.annotation.name)
+        layer = plain_name(batch.annotation.name)
         for doc, block in zip(readable, build_blocks(readable, batch), strict=True):
             add_block(doc.user_data, self.attr, block)
-            if self.source.keeps_span_scores:
-                self._write_span_scores(doc)
+            if layer.startswith(SPANS_PREFIX):
+                add_group_scores(doc, layer.removeprefix(SPANS_PREFIX), self.attr)
             if self.score_name is not None and batch.spans is not None:
                 write_scored_spans(doc, self.score_name, self.attr)
         if batch.flags is not None:
             write_doubtful(readable, self.attr, batch.annotation, batch.flags)
-
-    def _remove_from_spans(self, doc: Doc) -> None:
-        """Remove the span groups that an earlier run of this pipe wrote on a Doc, and its scores in other groups."""
-        delete_groups(doc, self.attr, self.score_name)
-        if self.source.keeps_span_scores:
-            for group in doc.spans.values():
-                group.attrs.pop(f"{self.attr}_scores", None)
-
-    def _write_span_scores(self, doc: Doc) -> None:
-        """Write calibrated scores to spans, for components that keep scores with their spans."""
-        view = doc_view(doc, self.attr)
-        if view is not None:
-            scores = {(span.start, span.end, span.label): span.score for span in view.ents}
-            self.source.write_span_scores(self.lookup.component(), doc, self.attr, scores)
 
     # Fitting
 
@@ -509,8 +504,9 @@ class Calibrator(Pipe, PipeSettings):
         n_added = 0
         with restore_on_failure(inner):
             has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)
-            if state.tokens.maps is not None:
-                n_added = count_new_labels(self.lookup.nlp, source, state.component, self.name)
+            component = None if state.tokens.maps is None else find_component(self.lookup.nlp, source, state.component)
+            if component is not None and source.is_trained(component):
+                n_added = count_new_labels(source, component, state.component, self.name)
         if has_other_labels:
             self.lookup.restore_setting("labels", list(inner.kept_labels()))
         self.source, self.learned, self.held_out, self.held_out_spans = source, state, None, None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy import attrs
@@ -20,14 +20,13 @@ from ..annotations.annotation import is_blank
 from ..context.features import DocFunction
 from ..context.words import Words
 from ..errors import brief, calib_error
-from ..sources.find import BoundSource, WeightWatch, find_component, fingerprint, look_up
+from ..sources.find import BoundSource, WeightWatch, count_new_labels, find_component, fingerprint
 from ..sources.mapped import map_of
-from ..sources.source import Source
 from ..types import Floats, Spans
-from .state import PipeState
 
 if TYPE_CHECKING:
     from ..doc.top_labels import TopLabels
+    from .component import Calibrator
 
 _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, attrs.IS_TITLE, attrs.LIKE_NUM]
 
@@ -65,14 +64,10 @@ def read_words(
     """
     if annotation.kind.of_documents:
         return Words.of_documents(len(docs), further_scores)
-    functions = () if context is None else functions_in(nlp, context)
+    functions: Sequence[DocFunction] = ()
+    if context is not None:  # some contexts need the pipeline to make their functions
+        functions = context.functions_in(nlp) if hasattr(context, "functions_in") else context.functions
     return words_of(docs, functions, annotation.kind.first_unit, further_scores)
-
-
-def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
-    """Return the functions by which a context computes features from Docs, bound to the pipeline if the context can do so."""
-    bind_to = getattr(context, "functions_in", None)
-    return context.functions if bind_to is None else bind_to(nlp)
 
 
 def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
@@ -96,22 +91,14 @@ def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int
     return columns
 
 
-class Reader(Protocol):
-    """A calib pipe as its SourceLookup needs it."""
-
-    name: str
-    source: Source
-    learned: PipeState
-
-
 class SourceLookup:
     """Looks up the component that a calib pipe reads, anew whenever it is needed, since components may be replaced.
 
-    pipe (Reader): The calib pipe.
+    pipe (Calibrator): The calib pipe.
     nlp (Language): The pipeline that it was created in or attached to; `add_pipe(source=...)` alone does not change it.
     """
 
-    def __init__(self, pipe: Reader, nlp: Language):
+    def __init__(self, pipe: Calibrator, nlp: Language):
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
@@ -138,12 +125,14 @@ class SourceLookup:
         key = (*nlp.components, *nlp.disabled, source, source.component, fitted_component, spans_key)
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
-            lookup = look_up(nlp, source, fitted_component, self.pipe.name)
-            if lookup.why:
-                return None, lookup.why
-            bound = BoundSource.from_component(source, lookup.component)
-            self._obstacle = self.obstacle(lookup.component)
-            if lookup.component is not None:
+            component = find_component(nlp, source, fitted_component)
+            if component is None and source.component:
+                return None, f"the pipeline has no component '{source.component}'"
+            if component is not None:
+                count_new_labels(source, component, fitted_component, self.pipe.name)  # raises C020
+            bound = BoundSource.from_component(source, component)
+            self._obstacle = self.obstacle(component)
+            if component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
 
@@ -200,8 +189,7 @@ class SourceLookup:
             raise calib_error("C120", name=self.pipe.name, why=why)
         if not component:
             return None
-        fitted_component = self.pipe.learned.component
-        found_component = find_component(nlp, source, fitted_component.kind, fitted_component.labels)
+        found_component = find_component(nlp, source, self.pipe.learned.component)
         if found_component is None:
             raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "none")
         order, name = nlp.component_names, self.name

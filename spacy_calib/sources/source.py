@@ -116,7 +116,6 @@ class Source(ABC):
     has_auto_settings (bool): Whether the fit chooses a setting (`resolve_auto_settings`).
     settings_summary (str): The settings as `spacy calib info` prints them; "" for none.
     reads_doc_only (bool): Whether it reads only the component's output on the Doc, which another pipeline may have written.
-    keeps_span_scores (bool): Whether its component stores scores with spans; `write_span_scores` adds calibrated ones.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
@@ -124,7 +123,6 @@ class Source(ABC):
     component: str = ""
     singleton_labels: tuple[str, ...] = ()
     distributions: bool = True
-    keeps_span_scores: bool = False
     sets_labels: bool = False
     has_auto_settings: bool = False
     settings_summary: str = ""
@@ -213,10 +211,6 @@ class Source(ABC):
     def raw_span_scores(self, spans: Spans) -> Floats:
         """Return the uncalibrated probability of each span: the product of the probabilities of its tokens."""
         return product_of(spans)
-
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """Store calibrated scores, (start, end, label) -> score, with the spans of a Doc. attr: Prefix of the calib pipe."""
-        raise NotImplementedError
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Return label -> number of its units in gold Docs, for all gold labels, even if the component does not know them."""

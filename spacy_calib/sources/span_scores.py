@@ -61,7 +61,6 @@ class SpanScoresSource(LeftScoresSource):
         if not spans_key and not self._is_extension:
             self._group, self.score = self.score, "scores"
         self.outside = outside
-        self.keeps_span_scores = bool(spans_key)
 
     @property
     def distributions(self) -> bool:  # type: ignore[override]
@@ -168,17 +167,6 @@ class SpanScoresSource(LeftScoresSource):
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.scores
 
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        write_in_group(doc, self.spans_key, attr, scores)
-
-
-def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-    """Write scores of the spans in `doc.spans[key]` to its `attrs["<attr>_scores"]`. scores: (start, end, label) -> score."""
-    if key in doc.spans:
-        group = doc.spans[key]
-        group_scores = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
-        group.attrs[f"{attr}_scores"] = np.array(group_scores, dtype=np.float64)
-
 
 def read_spans(
     table: Ints, span_scores: Floats, is_chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
@@ -213,7 +201,6 @@ class SpancatSource(OutputSource):
     reads = ("spancat", "spancat_singlelabel")
     events = tuple(EVENTS)
     singleton_labels = ("O",)
-    keeps_span_scores = True
     component_classes = (SpanCategorizer,)
 
     def __init__(self, component: str = "spancat", lowest: float | None = None):
@@ -248,9 +235,6 @@ class SpancatSource(OutputSource):
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.scores
-
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        write_in_group(doc, pipe.key, attr, scores)
 
 
 def _why_missing(doc: Doc, key: str) -> str:
