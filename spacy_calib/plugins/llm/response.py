@@ -48,8 +48,6 @@ class Answer:
         >>> answer = Answer.from_response({"tokens": ["dog", " ->", " animal"], "logprobs": [-0.1, -0.01, -0.2]})
         >>> answer.lines()
         [Field(text='dog', label='animal', start=0, end=3, label_start=7)]
-        >>> round(answer.logprob(0, 3), 3)
-        -0.1
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -62,19 +60,19 @@ class Answer:
     # Reading
 
     @classmethod
-    def from_response(cls, response: object, choice: int = 0) -> Answer:
-        """Read one choice of a response; thoughts before the answer and special tokens after it are dropped.
+    def from_response(cls, response: object) -> Answer:
+        """Read the first choice of a response; thoughts before the answer and special tokens after it are dropped.
 
         response: Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
-        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice of it; a list of tokens; or a
-        mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. choice (int): Index of the choice.
+        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; another choice of it; a list of tokens;
+        or a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists.
         RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number
         that is no log-probability. C647: token numbers in place of texts.
         """
         if isinstance(response, Answer):
             return response
         try:
-            items, outcome = read_response(response, choice)
+            items, outcome = read_response(response)
             logprobs = tuple(_check_logprob(number) for _, number, _ in items)
             all_tops = [
                 tuple((token, _check_logprob(number)) for token, number in tops if number is not None) for *_, tops in items
@@ -127,10 +125,6 @@ class Answer:
     def _bounds(self) -> tuple[list[int], list[int]]:
         """(first character of each token, highest end of any token up to it), both ascending for binary search."""
         return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
-
-    def logprob(self, start: int, end: int) -> float:
-        """Return the summed log-probability of the tokens that have a character in start:end. RAISES C642: one is unknown."""
-        return sum(self._logprob_at(index) for index in self._find_tokens(start, end))
 
     def _logprob_at(self, index: int) -> float:
         """Return the log-probability of a token. RAISES C642: it is unknown."""

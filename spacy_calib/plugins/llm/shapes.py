@@ -49,9 +49,9 @@ class Generation(NamedTuple):
     outcome: str = ""
 
 
-def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
-    body = _get_choice(response, choice)
+def read_response(response: Any) -> Generation:
+    """Read the first choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
+    body = _get_choice(response)
     objects = list(_with_nested(body))
     reasons = (get(item, *_REASON) for item in objects)
     names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
@@ -82,14 +82,14 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
-def _get_choice(response: Any, choice: int) -> Any:
-    """Return the part of a response that has the text and log-probabilities of one choice; join the chunks of a stream."""
+def _get_choice(response: Any) -> Any:
+    """Return the part of a response that has text and log-probabilities of its first choice; join the chunks of a stream."""
     if isinstance(response, Sequence) and response and not isinstance(response, str) and not _is_token(response[0]):
-        choices = [get(chunk, "choices") for chunk in response]  # None in a list of responses, as of vLLM
-        parts = [part for chunk in choices for part in (chunk or ())[choice:][:1]]
-        return (
-            _get_choice(response[choice], 0) if None in choices else _join_parts([get(part, "delta") for part in parts], parts)
-        )
+        choices = [get(chunk, "choices") for chunk in response]
+        if None in choices:  # a list of responses, as of vLLM
+            return _get_choice(response[0])
+        parts = [part for chunk in choices for part in chunk[:1]]
+        return _join_parts([get(part, "delta") for part in parts], parts)
     if _is_list(get(response, "output")):  # the Responses API of OpenAI
         parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
         return _join_parts(parts, [*parts, get(response, "incomplete_details")])
@@ -99,7 +99,7 @@ def _get_choice(response: Any, choice: int) -> Any:
         return {"outcome": FILTERED}
     if choices is None:
         return response
-    body = choices[choice] if isinstance(choices, Sequence) and -len(choices) <= choice < len(choices) else None
+    body = choices[0] if isinstance(choices, Sequence) and choices else None
     body = body[0] if isinstance(body, list) else body  # LangChain
     return get(body, "message") if get(get(body, "message"), "response_metadata") is not None else body
 

@@ -138,7 +138,7 @@ def test_objects_are_read_as_mappings_are(form):
 
 def test_probabilities_of_llama_cpp_before_it_had_objects():
     old = {"content": "dog", "completion_probabilities": [{"content": "dog", "probs": [{"tok_str": "dog", "prob": 0.9}]}]}
-    assert Answer.from_response(old).logprob(0, 3) == pytest.approx(math.log(0.9))
+    assert Answer.from_response(old).logprobs[0] == pytest.approx(math.log(0.9))
     with pytest.raises(CalibError, match="C643"):
         Answer.from_response({"content": "dog", "completion_probabilities": [{"token": "dog", "prob": 1.5}]})
 
