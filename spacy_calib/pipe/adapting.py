@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +28,7 @@ from ..calibration.span_fit import SpanData, SpanFit
 from ..calibration.spans import SpanCalibration
 from ..calibration.steps import Predictions, apply_steps
 from ..calibration.tokens import Normalization, TokenCalibration
-from ..errors import CalibError, calib_error
+from ..errors import CalibError
 from ..gold.reading import texts_of
 from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..types import Floats, Groups, Ints
@@ -40,26 +40,12 @@ from .scorer import drop_performance, set_performance
 from .state import PipeState
 
 
-def adapt_calibrator(
-    pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments
-) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation of a fitted calib pipe from labelled documents (`examples`) of another domain.
-
-    The pipe is not changed; the pipeline's meta gets the calibration errors of the adapted scores.
-    RETURNS (tuple): The new state of the pipe; the token pairs with out-of-fold adapted scores, None for a single document; the
-        adapted span steps with such scores of the spans, None if the pipe calibrates no spans.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component cannot be read. C030 to C032, C003,
-        C164: the gold is missing or of another kind.
-    """
-    if not pipe.fitted:
-        raise calib_error("C216", name=pipe.name)
-    return learn_adaptation(pipe, read_fit_inputs(pipe, examples, arguments))
-
-
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from the data that `read_fit_inputs` read. Cut-offs stay, as adapted scores are still probabilities.
+    """Learn an adaptation of a fitted calib pipe, which is not changed; the pipeline's meta gets the errors of adapted scores.
 
-    RETURNS (tuple): (new state, token pairs, adapted span steps); the last two have out-of-fold scores, and either may be None.
+    Cut-offs stay, as adapted scores are still probabilities. inputs (FitInputs): Labelled documents of another domain.
+    RETURNS (tuple): The new state; the token pairs with out-of-fold adapted scores, None for a single document; the adapted
+        span steps with such scores of the spans, None if the pipe calibrates no spans.
     """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None

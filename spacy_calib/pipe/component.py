@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,6 +37,7 @@ from ..doc.write import (
 )
 from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores, get_further_scores
+from ..pairs.documents import count_in_words
 from ..pairs.progress import UNREPORTED, Progress
 from ..sources.find import BoundSource, count_new_labels, find_component
 from ..sources.mapped import MappedScores, with_map
@@ -45,7 +45,6 @@ from ..sources.source import restore_on_failure
 from ..types import Floats, Groups, Ints, Spans
 from .factory import PipeSettings
 from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
-from .pipeline import facts
 from .saved import dump, load_part, read
 from .state import HERE, FitInfo, PipeState
 
@@ -208,13 +207,14 @@ class Calibrator(Pipe, PipeSettings):
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other_name}'")
 
     def __repr__(self) -> str:
-        values = facts(self)
-        fit_text = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
-        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fit_text}>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())
-        return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
+        source, info = self.source.component or "scores on the Doc", self.fit_info
+        if not self.fitted:
+            return f"<Calibrator '{self.name}' of {source}, not fitted>"
+        fit_text = f"fitted on {info.tokens:,} {info.kind.unit}s"
+        fit_text += "" if info.kind.of_documents else f" of {info.docs:,} documents"
+        extents = [count_in_words(adaptation["unit"], adaptation["docs"]) for adaptation in info.adaptations]
+        fit_text += "".join(f", adapted to {extent}" for extent in extents)
+        return f"<Calibrator '{self.name}' of {source} ({plain_name(info.layer)}), {fit_text}>"
 
     # Learned state
 
@@ -432,11 +432,13 @@ class Calibrator(Pipe, PipeSettings):
             of the errors in the meta. max_unknown (float): Maximum share of gold labels that the component does not know.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
-        from .adapting import adapt_calibrator  # only an adaptation needs it
-        from .fitting import FitArguments
+        from .adapting import learn_adaptation  # only an adaptation needs it
+        from .fitting import FitArguments, read_fit_inputs
 
-        arguments = FitArguments(n_bins=n_bins, max_unknown=max_unknown)
-        self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, arguments)
+        if not self.fitted:
+            raise calib_error("C216", name=self.name)
+        inputs = read_fit_inputs(self, examples, FitArguments(n_bins=n_bins, max_unknown=max_unknown))
+        self.learned, self.held_out, self.held_out_spans = learn_adaptation(self, inputs)
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Loads pipelines, with a one-sentence error for each failure, finds their calib pipes, and describes these in the meta."""
+"""Loads pipelines, with a one-sentence error for each failure, and finds their calib pipes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from spacy import util
 
-from ..annotations import plain_name
 from ..errors import CalibError, brief, calib_error
-from ..pairs.documents import count_in_words, pluralize
+from ..pairs.documents import pluralize
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -198,21 +197,3 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
 def sentence_finders(nlp: Language) -> list[str]:
     """Return the names of the pipes that set sentence boundaries."""
     return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]
-
-
-def facts(pipe: Any) -> dict[str, str]:
-    """Return what a Calibrator shows about itself: "Name", "Calibrates", "Attributes", "Fitted" and, if fitted, "Method"."""
-    info = pipe.fit_info
-    source = pipe.source.component or "scores on the Doc"
-    if not pipe.fitted:
-        return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
-    of_documents = "" if info.kind.of_documents else f" of {info.docs:,} documents"
-    extents = [count_in_words(adaptation["unit"], adaptation["docs"]) for adaptation in info.adaptations]
-    adaptations = "".join(f", adapted to {extent}" for extent in extents)
-    return {
-        "Name": pipe.name,
-        "Calibrates": f"{source} ({plain_name(info.layer)})",
-        "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} {info.kind.unit}s{of_documents}{adaptations}",
-        "Method": pipe.learned.method,
-    }

@@ -1,4 +1,4 @@
-"""What pipes and Docs say of themselves: repr, notebooks, and `Doc.to_json`."""
+"""What pipes and Docs say of themselves: repr and `Doc.to_json`."""
 
 import json
 
@@ -16,14 +16,6 @@ def test_a_pipe_says_in_a_line_what_it_is(fitted):
     assert shown.startswith("<Calibrator 'calib' of tagger (tag), fitted on ")
     assert "\n" not in shown
     assert "not fitted" in repr(spacy.blank("xx").add_pipe("calib"))
-
-
-def test_a_notebook_shows_an_escaped_table(fitted):
-    fitted.rename_pipe("calib", "<b>&calib")
-    html = fitted.get_pipe("<b>&calib")._repr_html_()
-    assert html.count("<tr>") == 5
-    assert "&lt;b&gt;&amp;calib" in html
-    assert "<b>" not in html
 
 
 def test_a_doc_says_what_is_scored(fitted):
