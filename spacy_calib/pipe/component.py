@@ -419,8 +419,11 @@ class Calibrator(Pipe, PipeSettings):
         from .fitting import FitArguments, fit_calibrator
 
         arguments = FitArguments(tag_counts, span_counts, min_pairs, counted_on, n_bins, max_unknown, progress)
-        with restore_on_failure(with_map(self.source, None)), self.lookup.settings_restored_on_failure():
+        source = with_map(self.source, None)
+        with restore_on_failure(source):
             self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
+        for setting in source.auto_settings:
+            self.lookup.save_setting(setting, getattr(source, setting))
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
@@ -510,7 +513,7 @@ class Calibrator(Pipe, PipeSettings):
             if component is not None and source.is_trained(component):
                 n_added = count_new_labels(source, component, state.component, self.name)
         if has_other_labels:
-            self.lookup.restore_setting("labels", list(inner.kept_labels()))
+            self.lookup.save_setting("labels", list(inner.kept_labels()))
         self.source, self.learned, self.held_out, self.held_out_spans = source, state, None, None
         if n_added:
             self.warn("CW03", n=n_added, component=source.component)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -208,23 +206,11 @@ class SourceLookup:
         """Return why the pipe cannot read the component at their positions in the pipeline, or ""."""
         return self.pipe.source.obstacle(self.nlp, self.name, component)
 
-    def restore_setting(self, setting: str, value: Any) -> None:
+    def save_setting(self, setting: str, value: Any) -> None:
         """Write a setting of the source into the pipeline's config, so that it is saved."""
         config = self.nlp.get_pipe_config(self.name)
         if isinstance(config.get("source"), dict):
             config["source"][setting] = value
-
-    @contextmanager
-    def settings_restored_on_failure(self) -> Iterator[None]:
-        """Put the source's settings in the pipeline's config back as they were if the body of the `with` statement fails."""
-        config = self.nlp.get_pipe_config(self.name) if self.name in self.nlp.component_names else {}
-        source = copy(config.get("source"))
-        try:
-            yield
-        except BaseException:
-            if source is not None:
-                config["source"] = source
-            raise
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """Return (code, values) of a warning of changes since the fit: CW03 new labels, else CW04 other weights, else None."""
