@@ -205,7 +205,9 @@ class SpancatSource(OutputSource):
 
     def __init__(self, component: str = "spancat", lowest: float | None = None):
         super().__init__(component)
-        self.lowest = None if lowest is None else check_lowest(lowest)
+        if lowest is not None and (isinstance(lowest, bool) or not isinstance(lowest, (int, float)) or not 0 < lowest < 1):
+            raise calib_error("C001", name="lowest", wanted="a number between 0 and 1", given=repr(lowest))
+        self.lowest = None if lowest is None else float(lowest)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return "" if self.lowest is None else overwriting_pipe(nlp, name, pipe)
@@ -263,29 +265,19 @@ def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tupl
 
 
 def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: Floats) -> tuple[Marginals, Spans]:
-    """Return token scores and spans of a Doc: `doc.spans[key]` with known labels, and candidates (`_find_candidates`)."""
+    """Return token scores and spans of a Doc: spans of `doc.spans[key]` with known labels, then candidates not among them.
+
+    candidates, scores: Start, end and column of each candidate, and its score, as `_find_candidates` returns them.
+    """
     group: Any = doc.spans.get(key, ())
     raw = span_scores(group) if len(group) else None
     span_rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
     table = np.array(span_rows, dtype=np.intp).reshape(-1, 3)
-    scores_on_doc = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
+    scores_on_doc = np.zeros(0) if raw is None else raw
     has_label = table[:, 2] >= 0
-    return with_candidates(table[has_label], scores_on_doc[has_label], candidates, scores, len(doc), len(column))
-
-
-def with_candidates(
-    table: Ints, span_scores: Floats, candidates: Ints, scores: Floats, n_tokens: int, n_labels: int
-) -> tuple[Marginals, Spans]:
-    """Return `read_spans` of the spans on a Doc (table, span_scores) and of the candidates (scores) that are not among them."""
+    table, scores_on_doc = table[has_label], scores_on_doc[has_label]
     on_doc = set(map(tuple, table.tolist()))
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
     all_spans = np.concatenate([table, candidates[is_new]])
-    all_scores = np.concatenate([span_scores, np.clip(scores[is_new], 0.0, 1.0)])
-    return read_spans(all_spans, all_scores, np.arange(len(all_spans)) < len(table), n_tokens, n_labels, outside=True)
-
-
-def check_lowest(lowest: float) -> float:
-    """Return the setting `lowest` as a float. RAISES C001: it is not in (0, 1)."""
-    if isinstance(lowest, bool) or not isinstance(lowest, (int, float)) or not 0 < lowest < 1:
-        raise calib_error("C001", name="lowest", wanted="a number between 0 and 1", given=repr(lowest))
-    return float(lowest)
+    all_scores = np.clip(np.concatenate([scores_on_doc, scores[is_new]]), 0.0, 1.0)
+    return read_spans(all_spans, all_scores, np.arange(len(all_spans)) < len(table), len(doc), len(column), outside=True)

@@ -29,7 +29,7 @@ _NESTED = ("message", "response_metadata", "generation_info", "details", "meta_i
 _LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates",
           "chosenCandidates": "topCandidates", "tokens": "top_tokens", "content": "",
           "logprobs": "", "completion_probabilities": ""}  # fmt: skip
-_TOKEN = ("bytes", "token", "text", "content", "tok_str", "decoded_token")
+_TOKEN = ("bytes", "token", "text", "content", "decoded_token")
 _LOGPROB = ("logprob", "log_probability", "logProbability")
 # Thoughts that models write before an answer, and special tokens after it.
 _THOUGHTS = re.compile(
@@ -138,7 +138,7 @@ def _get_text(body: Any) -> str | None:
 def _is_token(item: Any) -> bool:
     """Return whether an item of a list describes a token: SGLang's (log-probability, number, text), or an object."""
     is_triple = isinstance(item, (list, tuple)) and len(item) == 3 and isinstance(item[0], float)
-    return is_triple or get(item, *_LOGPROB, "prob", "probs", "bytes", "token") is not None
+    return is_triple or get(item, *_LOGPROB, "bytes", "token") is not None
 
 
 def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
@@ -148,8 +148,7 @@ def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
     for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
-            names = ("top_logprobs", "top_probs", "probs")
-            return [(item, get(item, *names) if top is None else top) for item, top in zip_longest(items, tops or ())]
+            return [(item, get(item, "top_logprobs") if top is None else top) for item, top in zip_longest(items, tops or ())]
     tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
     if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
         return None
@@ -169,15 +168,8 @@ def _get_tops(tops: Any) -> list[Top]:
 
 
 def _get_logprob(item: Any) -> Any:
-    """Return the log-probability that an item has for its token, or None. RAISES C643: a probability outside of [0, 1]."""
-    if isinstance(item, (list, tuple)):
-        return item[0]  # a triple of SGLang: (log-probability, number, text)
-    number, probability = get(item, *_LOGPROB), get(item, "prob")
-    if number is not None or probability is None:
-        return number
-    if isinstance(probability, (bool, str)) or not 0 <= probability <= 1:
-        raise calib_error("C643", given=repr(probability))
-    return math.log(probability) if probability else -math.inf
+    """Return the log-probability that an object, or a triple of SGLang (log-probability, number, text), has; None for none."""
+    return item[0] if isinstance(item, (list, tuple)) else get(item, *_LOGPROB)
 
 
 def _get_bytes(token: Any) -> bytes:
