@@ -276,15 +276,17 @@ class ReadableDocs:
 def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
     """Return whether a Doc has entities that its recognizer did not set, with labels that the pipe scores.
 
-    spans (Spans | None): The spans that the source read from the recognizer.
+    spans (Spans | None): The spans that the source read from the recognizer; their tokens are counted through all Docs.
     """
-    if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
+    source = readable.source.source
+    if spans is None or getattr(source, "output_name", "") != "entities":
         return False
-    bounds, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}
-    first = 0  # `bounds` counts tokens through all Docs
+    recognized = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}
+    gold_names = map_of(source) or {}  # label -> its gold label, "" for a label that is not scored
+    first = 0  # number of the Doc's first token
     for doc in readable.docs:
-        scored = [ent for ent in doc.ents if names.get(ent.label_, ent.label_)]
-        if any((first + ent.start, first + ent.end) not in bounds for ent in scored):
+        scored_ents = [ent for ent in doc.ents if gold_names.get(ent.label_, ent.label_)]
+        if any((first + ent.start, first + ent.end) not in recognized for ent in scored_ents):
             return True
         first += len(doc)
     return False

@@ -67,8 +67,7 @@ class WeightWatch:
             self._model = model
             self._reads = []  # functions that return the last small arrays of each model
             for reads in map(_parameters, _models_of(nlp, component)):
-                sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in reads]
-                self._reads += [read for size, read in sizes if size <= _MAX_SIZE][-_N_ARRAYS:]
+                self._reads += [read for read in reads if _n_values(read()) <= _MAX_SIZE][-_N_ARRAYS:]
             self._sample = None
         sample = [to_numpy(read()).tobytes() for read in self._reads]
         if sample != self._sample:
@@ -79,6 +78,11 @@ class WeightWatch:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a new object, since a copy of the pipe has another model."""
         return WeightWatch().__dict__
+
+
+def _n_values(array: Any) -> int:
+    """Return the number of values of an array of numpy, cupy or torch."""
+    return int(array.numel() if hasattr(array, "numel") else array.size)
 
 
 def _models_of(nlp: Language, component: Any) -> list[Any]:

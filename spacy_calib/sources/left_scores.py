@@ -42,9 +42,6 @@ class LeftScoresSource(Source):
         self._set_labels = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
         self._fit_labels: tuple[str, ...] = ()
 
-    def supports(self, pipe: Any) -> bool:
-        return True
-
     def claims(self, pipe: Any) -> bool:
         source_name = named_source(pipe).get("@calib_sources", "")
         return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)  # the component names it
