@@ -428,11 +428,11 @@ class Calibrator(Pipe, PipeSettings):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
 
-    def adapt(self, examples: Iterable[Example], *, n_bins: int = 10, max_unknown: float = 1.0) -> Calibrator:
+    def adapt(self, examples: Iterable[Example], *, max_unknown: float = 1.0) -> Calibrator:
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold. n_bins (int): Adaptive bins
-            of the errors in the meta. max_unknown (float): Maximum share of gold labels that the component does not know.
+        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold.
+        max_unknown (float): Maximum share of gold labels that the component does not know.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
         from .adapting import learn_adaptation  # only an adaptation needs it
@@ -440,7 +440,7 @@ class Calibrator(Pipe, PipeSettings):
 
         if not self.fitted:
             raise calib_error("C216", name=self.name)
-        inputs = read_fit_inputs(self, examples, FitArguments(n_bins=n_bins, max_unknown=max_unknown))
+        inputs = read_fit_inputs(self, examples, FitArguments(max_unknown=max_unknown))
         self.learned, self.held_out, self.held_out_spans = learn_adaptation(self, inputs)
         return self
 

@@ -32,10 +32,12 @@ class LeftScoresSource(Source):
     """Base class of sources of scores that any component, or your own code, left on the Doc.
 
     component (str): Name of the component; "" for Docs that come with scores. labels (Sequence[str] | None): The labels; None
-    takes the `labels` of the component or, if it has none, the labels with a score in the fit data.
+    takes the `labels` of the component or, if it has none, the labels with a score in the fit data. score (str): Name of the
+    score on the Doc; "_.NAME" is an extension.
     """
 
     reads_doc_only = True
+    score: str
 
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
@@ -95,12 +97,14 @@ class LeftScoresSource(Source):
         if self._set_labels is None:
             self._fit_labels = tuple(saved_labels)
             return False
-        if not differ_in_dollars(saved_labels, self._set_labels):
-            return False
-        self._set_labels = tuple(saved_labels)
-        return True
+        labels, self._set_labels = self._set_labels, restore_dollars(saved_labels, self._set_labels)
+        return self._set_labels != labels
 
     # What is on the Doc
+
+    @property
+    def _is_extension(self) -> bool:
+        return self.score.startswith(EXTENSION)
 
     @property
     @abstractmethod
@@ -171,15 +175,13 @@ def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def differ_in_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> bool:
-    """Return whether labels differ, but only in numbers of dollar signs: spaCy doubles these each time it writes a config."""
-    return tuple(saved_labels) != tuple(labels) and [_merge_dollars(label) for label in saved_labels] == [
-        _merge_dollars(label) for label in labels
-    ]
+def restore_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the saved labels if those of a config differ from them only in numbers of dollar signs, else those of the config.
 
-
-def _merge_dollars(label: str) -> str:
-    return re.sub(r"\$+", "$", label)
+    spaCy doubles dollar signs each time it writes a config.
+    """
+    saved_names, names = ([re.sub(r"\$+", "$", label) for label in row] for row in (saved_labels, labels))
+    return tuple(saved_labels if saved_names == names else labels)
 
 
 class DocTensorSource(Source):
@@ -206,10 +208,8 @@ class DocTensorSource(Source):
         return self._labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        if not differ_in_dollars(saved_labels, self._labels):
-            return False
-        self._labels = tuple(saved_labels)
-        return True
+        labels, self._labels = self._labels, restore_dollars(saved_labels, self._labels)
+        return self._labels != labels
 
     @property
     def _where(self) -> str:

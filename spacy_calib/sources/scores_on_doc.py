@@ -48,10 +48,6 @@ class UnitScoresSource(LeftScoresSource):
         names = () if self.component else (self.score, *self.further_score_names)
         return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
-    @property
-    def _is_extension(self) -> bool:
-        return self.score.startswith(EXTENSION)
-
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return self.score_labels(pipe)
 

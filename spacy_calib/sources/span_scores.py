@@ -86,10 +86,6 @@ class SpanScoresSource(LeftScoresSource):
         return f"span.{self.score}" if self._is_extension else f"doc.spans['{self._group}'].attrs['{self.score}']"
 
     @property
-    def _is_extension(self) -> bool:
-        return self.score.startswith(EXTENSION)
-
-    @property
     def _span_annotation(self) -> Annotation:
         """The annotation that contains the spans with a score."""
         return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
