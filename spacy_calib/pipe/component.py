@@ -379,11 +379,11 @@ class Calibrator(Pipe, PipeSettings):
         readable = [docs[index] for index in batch.indices]
         if batch.top_labels is not None:
             batch.top_labels.write(readable, batch.annotation.name)
-        layer = plain_name(batch.annotation.name)
+        layer = batch.annotation.name
         for doc, block in zip(readable, build_blocks(readable, batch), strict=True):
             add_block(doc.user_data, self.attr, block)
             if layer.startswith(SPANS_PREFIX):
-                add_group_scores(doc, layer.removeprefix(SPANS_PREFIX), self.attr)
+                add_group_scores(doc, plain_name(layer).removeprefix(SPANS_PREFIX), self.attr)
             if self.score_name is not None and batch.spans is not None:
                 write_scored_spans(doc, self.score_name, self.attr)
         if batch.flags is not None:

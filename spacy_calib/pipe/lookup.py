@@ -241,18 +241,25 @@ class SourceLookup:
             if not annotation.has_units(doc):
                 continue
             hashes = annotation.hashes(doc)
-            is_bare = not np.count_nonzero(hashes) and not source.sets_labels  # no unit has a label
-            nothing_found = annotation.kind.of_links and is_bare and not annotation.spans_on(doc)  # no entity to link
-            if not why and is_bare and not nothing_found:
-                why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
-                why += "put the pipe after the component that sets it, and enable that"
-            if why:
-                readable.reasons += [] if is_blank(annotation, doc).all() else [why]  # white space needs no scores
-            else:
+            why_not = why or _why_unlabelled(bound, doc, hashes)
+            if not why_not:
                 readable.indices.append(index)
                 readable.docs.append(doc)
                 readable.hashes.append(hashes)
+            elif not is_blank(annotation, doc).all():  # white space needs no scores, and no reason
+                readable.reasons.append(why_not)
         return readable
+
+
+def _why_unlabelled(bound: BoundSource, doc: Doc, hashes: Hashes) -> str:
+    """Return why a Doc has no labels to score, "" if it has some or needs none. hashes: Of the label of each unit."""
+    annotation = bound.annotation
+    if np.count_nonzero(hashes) or bound.source.sets_labels:
+        return ""
+    if annotation.kind.of_links and not annotation.spans_on(doc):  # there is no entity to link
+        return ""
+    why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
+    return why + "put the pipe after the component that sets it, and enable that"
 
 
 @dataclass

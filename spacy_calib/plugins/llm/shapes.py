@@ -190,12 +190,16 @@ def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
-    start = len(whole) if text == "" else max(0, whole.rfind(answer)) if answer else 0  # "": only thoughts
-    end = start + len(answer) if answer and answer in whole else len(whole)
+    start, end = 0, len(whole)  # the bytes of the answer among those of all tokens
+    if text == "":  # all tokens are thoughts
+        start = end
+    elif answer and answer in whole:
+        start = whole.rfind(answer)
+        end = start + len(answer)
     if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
         start += len(thoughts[0].encode("utf-8", "surrogateescape"))
-    ends = accumulate(len(token) for token, *_ in items)
     if (start, end) != (0, len(whole)):
+        ends = accumulate(len(token) for token, *_ in items)  # of each token, in bytes
         items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
     last = len(items)  # end of the visible tokens; white space after it stays, up to the first special token
     while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):
