@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -296,9 +296,6 @@ class Calibrator(Pipe, PipeSettings):
             except Exception as error:
                 error_handler(self.name, self, docs, error)
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Do nothing: the pipe is fitted after training, not by it."""
-
     def predict(self, docs: Sequence[Doc]) -> Batch | None:
         """Read the component's scores of the Docs and calibrate them, without changing the Docs; None if no Doc can be read.
 
@@ -332,10 +329,8 @@ class Calibrator(Pipe, PipeSettings):
 
     def _check_component(self, readable: ReadableDocs) -> None:
         """Update `readable.source` if the component got labels while it was read, and warn of new labels or changed weights."""
-        source = readable.source
-        if source.source.labels(source.component) != source.labels:
-            readable.source = source.with_current_labels()
-        change = self.lookup.changes(source.component, readable.source.labels)
+        readable.source = readable.source.with_current_labels()
+        change = self.lookup.changes(readable.source.component, readable.source.labels)
         if change:
             self.warn(change[0], **change[1])
 

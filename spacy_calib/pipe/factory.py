@@ -9,8 +9,10 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
+from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
+from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
-from ..doc.attributes import DEFAULT_ATTR, check_attr
+from ..doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, check_attr
 
 if TYPE_CHECKING:
     from ..calibration.recalibrators.recalibrator import Recalibrator
@@ -20,11 +22,6 @@ if TYPE_CHECKING:
     from ..sources.source import Source
 else:  # importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = TokenContext = Source = Any
-
-from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
-from spacy.pipeline.ner import DEFAULT_NER_MODEL
-
-from ..doc.attributes import ENTITY_ATTR
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:

@@ -22,16 +22,11 @@ from .source import Source, is_listener, named_source, to_numpy
 
 # Every training step changes the biases, so the last small arrays of each model are compared whenever the pipe runs.
 _MAX_SIZE, _N_ARRAYS = 4096, 3
-_RULE, _SIDE, _VECTORS = (
-    "a rule has no score",
-    "it is a side task of training, and puts no label on a Doc",
-    "it gives vectors, and no label",
-)
 # Why components have no score to read, by the names of their classes.
 _WHY_NOT = {
-    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), _RULE),
-    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), _SIDE),
-    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), _VECTORS),
+    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), "a rule has no score"),
+    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), "it is a side task of training, and puts no label on a Doc"),
+    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), "it gives vectors, and no label"),
 }
 # The source of components that no source claims; its method `supports` returns False for most of them.
 _FALLBACK = "spacy-calib.Softmax.v1"

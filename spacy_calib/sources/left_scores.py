@@ -68,6 +68,9 @@ class LeftScoresSource(Source):
         """Return the labels that can have a score; () before the fit that learns them."""
         return self._set_labels or _labels_of(pipe) or self._fit_labels
 
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return self.score_labels(pipe)
+
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
         """Learn the labels from Docs of the fit, unless settings or component name them; return scored labels not among them.
 
@@ -222,8 +225,7 @@ class DocTensorSource(Source):
         return self._labels
 
     def _array(self, doc: Doc) -> NDArray[Any]:
-        array = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
-        return to_numpy(array)
+        return to_numpy(doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ()))
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]

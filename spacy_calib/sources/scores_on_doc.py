@@ -48,9 +48,6 @@ class UnitScoresSource(LeftScoresSource):
         names = () if self.component else (self.score, *self.further_score_names)
         return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
-    def labels(self, pipe: Any) -> tuple[str, ...]:
-        return self.score_labels(pipe)
-
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
         """Return the value of each unit, None for none; [] without any. RAISES C281: no extension. C283: another number."""
