@@ -72,7 +72,7 @@ REGISTERED = {
 }
 OURS = "spacy-calib."  # the prefix of the registered names of this package
 _NAMES = (
-    "calib_sources", "calib_scores", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_contexts",
+    "calib_sources", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_contexts",
     "calib_metrics", "calib_keys", "calib_asks",
 )  # fmt: skip
 

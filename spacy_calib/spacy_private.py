@@ -2,8 +2,7 @@
 
 | private part | tried in | used for | without it |
 | --- | --- | --- | --- |
-| `Language._pipe_meta` | spaCy 3.7, 3.8 | what a pipe reads and assigns | `nlp.analyze_pipes` shows the factory's defaults |
-| `Language._components`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | undo a refused card | its pipes stay |
+| `Language._components`, `_pipe_meta`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | undo a refused card | its pipes stay |
 | `Shim._model` | thinc 8.2, 8.3 | weights of torch modules | no warning of other weights than at the fit |
 | `PyTorchShim._mixed_precision` | thinc 8.2, 8.3 | warning CW24 | a fit does not warn of mixed precision |
 | `("._.", name, start, end)` | spaCy 3.7, 3.8 | keys that move with the text | Docs that were cut or joined have no scores |
@@ -17,16 +16,11 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spacy.language import FactoryMeta, Language
+    from spacy.language import Language
 
 _PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")  # where a Language keeps its pipes
 # First part of the keys of `Doc.user_data` whose third and fourth parts spaCy moves when it cuts and joins Docs.
 EXTENSION_KEY = "._."
-
-
-def set_pipe_meta(nlp: Language, name: str, meta: FactoryMeta) -> None:
-    """Replace the meta of a pipe (what it requires, assigns and scores), which `nlp.get_pipe_meta` returns."""
-    getattr(nlp, "_pipe_meta", {})[name] = meta
 
 
 @contextmanager

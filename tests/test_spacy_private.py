@@ -4,7 +4,6 @@ import ast
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -67,9 +66,7 @@ def test_each_private_part_is_there():
     set_an_extension(doc)
     assert {key[0] for key in doc.user_data} == {spacy_private.EXTENSION_KEY}
     nlp.add_pipe("sentencizer")
-    meta = replace(nlp.get_pipe_meta("sentencizer"), assigns=["token.tag"])
-    spacy_private.set_pipe_meta(nlp, "sentencizer", meta)
-    assert nlp.get_pipe_meta("sentencizer") is meta
+    meta = nlp.get_pipe_meta("sentencizer")
     assert spacy_private.torch_module(Shim("module")) == "module"
     assert set(spacy_private._PIPES) <= OF_LANGUAGE
     before = (nlp.components, nlp.disabled, nlp.config.to_str())
@@ -95,5 +92,4 @@ def test_mixed_precision_is_read():
 
 def test_without_the_private_parts():
     nothing = SimpleNamespace()
-    spacy_private.set_pipe_meta(nothing, "calib", None)
     assert (spacy_private.torch_module(nothing), spacy_private.has_mixed_precision(nothing)) == (None, False)

@@ -27,7 +27,7 @@ def commands(folder: Path, examples: Iterable[Example]) -> list[Calibrator]:
     adapted: Calibrator = spacy_calib.adapt("model", folder, "out", allow_unknown=True)
     figures = spacy_calib.evaluate("model", folder, output=["a.json", "a.html"], kind="top")
     contents = spacy_calib.report("model", folder, "page.html", groups=2)
-    fitted: Calibrator = pipe.fit(examples, {"NN": 3}, min_pairs=10, max_unknown=0.1).adapt(examples, n_bins=5)
+    fitted: Calibrator = pipe.fit(examples, {"NN": 3}, min_pairs=10, max_unknown=0.1).adapt(examples, max_unknown=0.2)
     source: Source = fitted.source
     recalibrator: Recalibrator = IsotonicRegression().fit([0.1, 0.9], [0, 1])
     names: list[str] = [source.component, *figures, *contents]

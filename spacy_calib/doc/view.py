@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ..annotations import get_annotation, plain_name
 from ..pairs.documents import count_in_words
 from ..types import Floats, Ints
-from .store import find_spans, link_values, rows_of
+from .store import Block, find_spans, link_values, rows_of
 
 
 class ScoredSpan(NamedTuple):
@@ -115,31 +115,36 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     for block, units, _ in matches:
         counts[block.annotation.name] += len(units)
     layer = max(counts, key=counts.__getitem__)
-    is_scored = np.zeros(get_annotation(layer).n_units(doc), dtype=bool)
-    parts: list[tuple[Any, ...]] = []
-    for block, units, rows in matches:
-        if block.annotation.name != layer:
-            continue
-        # `entries`: the entries of all these rows in the arrays of the block; `owners`: the token of each.
-        lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
-        first = np.cumsum(lengths) - lengths
-        entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
-        owners = np.repeat(units, lengths)
-        if "above" in block:
-            owners, entries = owners[block["above"][entries]], entries[block["above"][entries]]
-        is_scored[owners] = True
-        names = np.array([*block["tags"], None], dtype=object)[:-1]
-        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
-        parts.append((owners, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns))
+    parts = [_read_entries(block, units, rows) for block, units, rows in matches if block.annotation.name == layer]
     if len(parts) > 1:  # a joined Doc: merge its blocks by token
         arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(arrays[0], kind="stable")
         parts = [tuple(array[order] for array in arrays)]
     rows, tags, raw, calibrated, columns = parts[0]
+    is_scored = np.zeros(get_annotation(layer).n_units(doc), dtype=bool)
+    is_scored[rows] = True
     for array in (rows, tags, raw, calibrated, columns, is_scored):
         array.flags.writeable = False
     ents, candidates = scored_spans(doc, attr, layer)
     return DocCalib(rows, tags, raw, calibrated, columns, layer, is_scored, doc, ents, candidates)
+
+
+def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
+    """Return five arrays with a value for each entry above the threshold: unit, tag, raw and calibrated score, column.
+
+    units, rows (Ints): Units of the Doc that have a row in the block, and the row of each.
+    """
+    starts = block["indptr"][rows].astype(np.intp)
+    lengths = block["indptr"][rows + 1].astype(np.intp) - starts  # number of entries of each row
+    first = np.cumsum(lengths) - lengths
+    entries = np.repeat(starts - first, lengths) + np.arange(lengths.sum())  # of all rows, as indices into the block's arrays
+    unit_of_entry = np.repeat(units, lengths)
+    if "above" in block:
+        is_above = block["above"][entries]
+        unit_of_entry, entries = unit_of_entry[is_above], entries[is_above]
+    names = np.array([*block["tags"], None], dtype=object)[:-1]
+    columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
+    return unit_of_entry, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns
 
 
 def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:

@@ -48,13 +48,18 @@ def doubtful_key(attr: str) -> str:
 
 
 def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
-    """Remove an earlier run's span groups: of flagged tokens, and `score_name`. RAISES C289: `score_name` is not its group."""
+    """Remove what an earlier run of a pipe wrote into `doc.spans`: its own groups, and its scores in the groups of others.
+
+    score_name (str | None): Key of the group of scored spans, if any. RAISES C289: the group with this key is not the pipe's.
+    """
     if doubtful_key(attr) in doc.spans:
         del doc.spans[doubtful_key(attr)]
     if score_name is not None and score_name in doc.spans:
         if doc.spans[score_name].attrs.get(_WRITER) != attr:
             raise calib_error("C289", name=score_name, owner=f"doc.spans['{score_name}']")
         del doc.spans[score_name]
+    for group in doc.spans.values():
+        group.attrs.pop(f"{attr}_scores", None)
 
 
 def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
@@ -87,6 +92,15 @@ def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
     spans = [Span(doc, span.start, span.end, label=span.label) for span in scored]
     attrs = {"scores": np.array([span.score for span in scored], dtype=np.float64), _WRITER: attr}
     doc.spans[key] = SpanGroup(doc, name=key, attrs=attrs, spans=spans)
+
+
+def add_group_scores(doc: Doc, key: str, attr: str) -> None:
+    """Add calibrated scores to the span group whose scores a pipe read: `attrs["<attr>_scores"]`, NaN for spans without one."""
+    view = doc_view(doc, attr)
+    if view is not None and key in doc.spans:
+        group, scores = doc.spans[key], {(span.start, span.end, span.label): span.score for span in view.ents}
+        values = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
+        group.attrs[f"{attr}_scores"] = np.array(values, dtype=np.float64)
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
@@ -144,7 +158,8 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
     """Return the block of each Doc. Arrays are computed once for the batch and sliced for each Doc: numpy calls are slow."""
     annotation, (labels, indptr, columns) = batch.annotation, _entries_of(batch)
     units_by_doc = [annotation.unit_positions(doc) for doc in docs]
-    bounds, columns = [0, *accumulate(map(len, units_by_doc))], columns | _unit_columns(batch, np.concatenate(units_by_doc))
+    columns = columns | _unit_columns(batch, np.concatenate(units_by_doc))
+    bounds = [0, *accumulate(map(len, units_by_doc))]  # number in the batch of each Doc's first unit
     blocks = []
     for doc, units, entries in zip(docs, pairwise(bounds), pairwise(indptr[bounds].tolist()), strict=True):
         text = doc[:].text  # without the space after its last token, which a join may add
@@ -160,20 +175,25 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             block["is_hidden"] = True
         if annotation.partners is not None:
             block["head"] = annotation.partners(doc)
-        # Copied, so that a Doc does not keep the arrays of its whole batch alive.
         for name, column in columns.items():
             values = column[slice(*(units if COLUMNS[name][1] == UNIT else entries))]
+            # Copied, so that a Doc does not keep the arrays of its whole batch alive.
             block[name] = values if len(values) == len(column) else values.copy()
         if "above" in block and block["above"].all():
             del block["above"]
-        is_named = np.zeros(len(labels), dtype=bool)  # the labels that occur: tags are renumbered, others dropped
-        is_named[block["tag"]] = True
-        block["tags"] = [labels[code] for code in is_named.nonzero()[0].tolist()]
-        block["tag"] = is_named.cumsum(dtype=np.uint32)[block["tag"]] - np.uint32(1)
+        _keep_used_labels(block, labels)
         if batch.spans is not None:
             block["spans"] = span_data(doc, batch.spans, *units)
         blocks.append(Block(block, annotation, key))
     return blocks
+
+
+def _keep_used_labels(block: BlockData, labels: Sequence[str]) -> None:
+    """Set "tags" of a block to the labels of its entries alone, and renumber its entries ("tag"), which index all `labels`."""
+    is_used = np.zeros(len(labels), dtype=bool)
+    is_used[block["tag"]] = True
+    block["tags"] = [labels[code] for code in is_used.nonzero()[0].tolist()]
+    block["tag"] = is_used.cumsum(dtype=np.uint32)[block["tag"]] - np.uint32(1)
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:

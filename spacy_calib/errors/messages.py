@@ -120,11 +120,10 @@ MESSAGES = {
     "C200": "Component '{component}' is claimed by several sources: {sources}; choose one as \"@calib_sources\" of the pipe's source.",
     "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file of user code (--code), or name "
     "another one in the source (score).",
-    "C282": "The score at {where} of {what} is {given}, but must be a number in [0, 1], or None if there is none; correct what the component writes, or convert it with a function in the source (score).",
+    "C282": "The score at {where} of {what} is {given}, but must be a number in [0, 1], or None if there is none; correct what the component writes, or convert it in the getter of an extension (score).",
     "C283": "There are {given} scores at {where}, but {wanted} in the document that begins {text!r} are expected; write one for each, None if there is none.",
     "C284": "The source knows none of the labels with a score at {where} ({found}; it knows {known}); list the labels that the component predicts, or leave labels out.",
     "C285": "Nothing in the fit data has a score at {where}; check the component that writes the scores, and the settings of the source.",
-    "C286": "The function {where} returned {given}, but must return pairs (span, score) with spans of its Doc; fix the function.",
     "C288": "The scores at {where} of {what} sum to {given}, but mutually exclusive labels must share a sum of 1; let the component write probabilities, or (for documents) set exclusive = false in the source.",
     "C287": "The setting {setting} compares the scores of all labels of a token, but {where} has the score of one label only; leave {setting} out.",
     "C289": "The name '{name}' is already used by {owner}; give the calib pipe another score_name.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,54 +28,37 @@ from ..calibration.span_fit import SpanData, SpanFit
 from ..calibration.spans import SpanCalibration
 from ..calibration.steps import Predictions, apply_steps
 from ..calibration.tokens import Normalization, TokenCalibration
-from ..errors import CalibError, calib_error
+from ..errors import CalibError
 from ..gold.reading import texts_of
 from ..pairs.build import JudgedPairs, interleave, top_pairs
 from ..types import Floats, Groups, Ints
 from .component import Calibrator
-from .fitting import FitArguments, FitInputs, figures, read_fit_inputs
+from .fitting import FitArguments, FitInputs, read_fit_inputs, save_errors
 from .lookup import SourceLookup
 from .record.fit_record import record_fit
-from .scorer import drop_performance, set_performance
 from .state import PipeState
 
 
-def adapt_calibrator(
-    pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments
-) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation of a fitted calib pipe from labelled documents (`examples`) of another domain.
-
-    The pipe is not changed; the pipeline's meta gets the calibration errors of the adapted scores.
-    RETURNS (tuple): The new state of the pipe; the token pairs with out-of-fold adapted scores, None for a single document; the
-        adapted span steps with such scores of the spans, None if the pipe calibrates no spans.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component cannot be read. C030 to C032, C003,
-        C164: the gold is missing or of another kind.
-    """
-    if not pipe.fitted:
-        raise calib_error("C216", name=pipe.name)
-    return learn_adaptation(pipe, read_fit_inputs(pipe, examples, arguments))
-
-
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from the data that `read_fit_inputs` read. Cut-offs stay, as adapted scores are still probabilities.
+    """Learn an adaptation of a fitted calib pipe, which is not changed; the pipeline's meta gets the errors of adapted scores.
 
-    RETURNS (tuple): (new state, token pairs, adapted span steps); the last two have out-of-fold scores, and either may be None.
+    Cut-offs stay, as adapted scores are still probabilities. inputs (FitInputs): Labelled documents of another domain.
+    RETURNS (tuple): The new state; the token pairs with out-of-fold adapted scores, None for a single document; the adapted
+        span steps with such scores of the spans, None if the pipe calibrates no spans.
     """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
-    texts_before = state_before.seen_texts
-    overlap = None if texts_before is None else texts_before.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
-        "seen": None if overlap is None else overlap.to_dict(),
+        "seen": state_before.overlap_with(inputs.texts),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }
-    info = replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation])
+    texts_before = state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
     record = None
     if judged_pairs is not None:
@@ -86,13 +69,10 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         spans=state_before.spans if spans is None else spans.calibration,
         record=None if record is None else record.to_bytes(),
         seen_state=seen_texts.state(),
-        info=info,
+        info=replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation]),
     )
     warn_of_adaptation(pipe, adaptation)
-    if inputs.source.component is not None and record is not None and judged_pairs is not None:
-        set_performance(pipe.lookup.nlp, pipe.attr, figures(inputs, judged_pairs, groups, spans, state_before.spans.groups))
-    elif inputs.source.component is not None:  # there are no out-of-fold scores, and the former errors no longer hold
-        drop_performance(pipe.lookup.nlp, pipe.attr)
+    save_errors(pipe, inputs, None if record is None else judged_pairs, groups, spans, state_before.spans.groups)
     return state, judged_pairs, spans
 
 
@@ -227,31 +207,43 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     if overlap is not None and overlap.is_fit_data:
         why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
         return FitComparison(FIT, why=why)
-    is_of_spans = fit.held_out_spans is not None and not annotation.kind.of_arcs
-
-    def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
-        """Return the scores of the spans if these are compared, else of the pairs, with the label columns of the new fit."""
-        if is_of_spans:
-            return ScoredUnits.from_spans(spans)
-        columns_by_label = {label: i for i, label in enumerate(fit.labels)}
-        columns = np.array([columns_by_label.get(label, -1) for label in pipe.labels], dtype=np.intp)
-        return ScoredUnits.from_labels(judged_pairs, columns, annotation.kind.overlapping)
-
-    units = units_of(fit, fit.held_out, fit.held_out_spans)
+    units = _units_to_compare(fit, fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
         return FitComparison(PRESENT, why="all labels are in one document, so there are no held-out ones")
     try:
         scores_before, performance = _adapt_detached(present, examples)
     except CalibError as error:
         return FitComparison(FIT, why=f"it cannot read this gold ({error.message})")
-    rivals = {PRESENT: units_of(present, *scores_before), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
+    rivals = {
+        PRESENT: _units_to_compare(fit, present, *scores_before),
+        ADAPTED: _units_to_compare(fit, present, present.held_out, present.held_out_spans),
+    }
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
-    unit = annotation.kind.span_words[0] if is_of_spans else fit.fit_info.kind.unit
+    unit = annotation.kind.span_words[0] if _compares_spans(fit) else fit.fit_info.kind.unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:
         return FitComparison(FIT, why="it scores none of the labels that the new fit scores")
     return FitComparison(replacement.winner, replacement, performance=performance)
+
+
+def _compares_spans(fit: Calibrator) -> bool:
+    """Return whether fits are compared by the scores of spans (entities), not of tokens or documents."""
+    return fit.held_out_spans is not None and not fit.fit_info.kind.of_arcs
+
+
+def _units_to_compare(
+    fit: Calibrator, pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None
+) -> ScoredUnits | None:
+    """Return the units by which a pipe is compared with a new fit, with the label columns of that fit; None without scores.
+
+    judged_pairs (JudgedPairs | None), spans (SpanFit | None): Out-of-fold scores of the pipe.
+    """
+    if _compares_spans(fit):
+        return ScoredUnits.from_spans(spans)
+    columns_by_label = {label: i for i, label in enumerate(fit.labels)}
+    columns = np.array([columns_by_label.get(label, -1) for label in pipe.labels], dtype=np.intp)
+    return ScoredUnits.from_labels(judged_pairs, columns, fit.fit_info.kind.overlapping)
 
 
 def _adapt_detached(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,25 +18,33 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import Annotation, columns_of, get_annotation, kind_of, label_hashes, plain_name
+from ..annotations import SPANS_PREFIX, Annotation, columns_of, get_annotation, label_hashes, plain_name
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
 from ..context.tokens import FurtherScores
 from ..doc.attributes import check_pipe_name, register, register_score_name
 from ..doc.store import add_block, delete_blocks
-from ..doc.view import doc_view
-from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_groups, write_doubtful, write_scored_spans
+from ..doc.write import (
+    Batch,
+    Flags,
+    SpanScores,
+    add_group_scores,
+    build_blocks,
+    delete_groups,
+    write_doubtful,
+    write_scored_spans,
+)
 from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores
+from ..pairs.documents import count_in_words
 from ..pairs.progress import UNREPORTED, Progress
-from ..sources.find import BoundSource, count_new_labels
+from ..sources.find import BoundSource, count_new_labels, find_component
 from ..sources.mapped import MappedScores, with_map
 from ..sources.source import restore_on_failure
 from ..types import Floats, Groups, Ints, Spans
 from .factory import PipeSettings
 from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
-from .pipeline import facts, layer_of, note_meta
 from .saved import dump, load_part, read
 from .state import HERE, FitInfo, PipeState
 
@@ -175,7 +182,6 @@ class Calibrator(Pipe, PipeSettings):
     @name.setter
     def name(self, name: str) -> None:
         self._name = check_pipe_name(name)
-        note_meta(self.lookup.nlp, name, self)
 
     def attach(self: _Pipe, nlp: Language) -> _Pipe:
         """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another pipeline.
@@ -192,7 +198,6 @@ class Calibrator(Pipe, PipeSettings):
         """
         self._check_prefix(nlp)
         self.lookup = self.lookup.in_pipeline(nlp)
-        note_meta(nlp, self.lookup.name, self)
         return self
 
     def _check_prefix(self, nlp: Language) -> None:
@@ -202,13 +207,14 @@ class Calibrator(Pipe, PipeSettings):
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other_name}'")
 
     def __repr__(self) -> str:
-        values = facts(self)
-        fit_text = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
-        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fit_text}>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())
-        return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
+        source, info = self.source.component or "scores on the Doc", self.fit_info
+        if not self.fitted:
+            return f"<Calibrator '{self.name}' of {source}, not fitted>"
+        fit_text = f"fitted on {info.tokens:,} {info.kind.unit}s"
+        fit_text += "" if info.kind.of_documents else f" of {info.docs:,} documents"
+        extents = [count_in_words(adaptation["unit"], adaptation["docs"]) for adaptation in info.adaptations]
+        fit_text += "".join(f", adapted to {extent}" for extent in extents)
+        return f"<Calibrator '{self.name}' of {source} ({plain_name(info.layer)}), {fit_text}>"
 
     # Learned state
 
@@ -223,9 +229,12 @@ class Calibrator(Pipe, PipeSettings):
 
     @property
     def of_entities(self) -> bool:
-        """Whether the pipe calibrates the entities of Docs."""
-        layer = layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
-        return kind_of(layer).of_entities
+        """Whether the pipe calibrates the entities of Docs; False before a fit if the component is missing."""
+        if self.fitted:
+            return self.fit_info.kind.of_entities
+        component = self.lookup.component()
+        is_missing = component is None and bool(self.source.component)
+        return not is_missing and self.source.annotation(component).kind.of_entities
 
     @property
     def span_event(self) -> str:
@@ -287,9 +296,6 @@ class Calibrator(Pipe, PipeSettings):
             except Exception as error:
                 error_handler(self.name, self, docs, error)
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Do nothing: the pipe is fitted after training, not by it."""
-
     def predict(self, docs: Sequence[Doc]) -> Batch | None:
         """Read the component's scores of the Docs and calibrate them, without changing the Docs; None if no Doc can be read.
 
@@ -323,10 +329,8 @@ class Calibrator(Pipe, PipeSettings):
 
     def _check_component(self, readable: ReadableDocs) -> None:
         """Update `readable.source` if the component got labels while it was read, and warn of new labels or changed weights."""
-        source = readable.source
-        if source.source.labels(source.component) != source.labels:
-            readable.source = source.with_current_labels()
-        change = self.lookup.changes(source.component, readable.source.labels)
+        readable.source = readable.source.with_current_labels()
+        change = self.lookup.changes(readable.source.component, readable.source.labels)
         if change:
             self.warn(change[0], **change[1])
 
@@ -364,34 +368,21 @@ class Calibrator(Pipe, PipeSettings):
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
-                self._remove_from_spans(doc)
+                delete_groups(doc, self.attr, self.score_name)
         if batch is None:
             return
         readable = [docs[index] for index in batch.indices]
         if batch.top_labels is not None:
             batch.top_labels.write(readable, batch.annotation.name)
+        layer = batch.annotation.name
         for doc, block in zip(readable, build_blocks(readable, batch), strict=True):
             add_block(doc.user_data, self.attr, block)
-            if self.source.keeps_span_scores:
-                self._write_span_scores(doc)
+            if layer.startswith(SPANS_PREFIX):
+                add_group_scores(doc, plain_name(layer).removeprefix(SPANS_PREFIX), self.attr)
             if self.score_name is not None and batch.spans is not None:
                 write_scored_spans(doc, self.score_name, self.attr)
         if batch.flags is not None:
             write_doubtful(readable, self.attr, batch.annotation, batch.flags)
-
-    def _remove_from_spans(self, doc: Doc) -> None:
-        """Remove the span groups that an earlier run of this pipe wrote on a Doc, and its scores in other groups."""
-        delete_groups(doc, self.attr, self.score_name)
-        if self.source.keeps_span_scores:
-            for group in doc.spans.values():
-                group.attrs.pop(f"{self.attr}_scores", None)
-
-    def _write_span_scores(self, doc: Doc) -> None:
-        """Write calibrated scores to spans, for components that keep scores with their spans."""
-        view = doc_view(doc, self.attr)
-        if view is not None:
-            scores = {(span.start, span.end, span.label): span.score for span in view.ents}
-            self.source.write_span_scores(self.lookup.component(), doc, self.attr, scores)
 
     # Fitting
 
@@ -423,24 +414,29 @@ class Calibrator(Pipe, PipeSettings):
         from .fitting import FitArguments, fit_calibrator
 
         arguments = FitArguments(tag_counts, span_counts, min_pairs, counted_on, n_bins, max_unknown, progress)
-        with restore_on_failure(with_map(self.source, None)), self.lookup.settings_restored_on_failure():
+        source = with_map(self.source, None)
+        with restore_on_failure(source):
             self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
+        for setting in source.auto_settings:
+            self.lookup.save_setting(setting, getattr(source, setting))
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
 
-    def adapt(self, examples: Iterable[Example], *, n_bins: int = 10, max_unknown: float = 1.0) -> Calibrator:
+    def adapt(self, examples: Iterable[Example], *, max_unknown: float = 1.0) -> Calibrator:
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold. n_bins (int): Adaptive bins
-            of the errors in the meta. max_unknown (float): Maximum share of gold labels that the component does not know.
+        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold.
+        max_unknown (float): Maximum share of gold labels that the component does not know.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
-        from .adapting import adapt_calibrator  # only an adaptation needs it
-        from .fitting import FitArguments
+        from .adapting import learn_adaptation  # only an adaptation needs it
+        from .fitting import FitArguments, read_fit_inputs
 
-        arguments = FitArguments(n_bins=n_bins, max_unknown=max_unknown)
-        self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, arguments)
+        if not self.fitted:
+            raise calib_error("C216", name=self.name)
+        inputs = read_fit_inputs(self, examples, FitArguments(max_unknown=max_unknown))
+        self.learned, self.held_out, self.held_out_spans = learn_adaptation(self, inputs)
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
@@ -508,10 +504,11 @@ class Calibrator(Pipe, PipeSettings):
         n_added = 0
         with restore_on_failure(inner):
             has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)
-            if state.tokens.maps is not None:
-                n_added = count_new_labels(self.lookup.nlp, source, state.component, self.name)
+            component = None if state.tokens.maps is None else find_component(self.lookup.nlp, source, state.component)
+            if component is not None and source.is_trained(component):
+                n_added = count_new_labels(source, component, state.component, self.name)
         if has_other_labels:
-            self.lookup.restore_setting("labels", list(inner.kept_labels()))
+            self.lookup.save_setting("labels", list(inner.kept_labels()))
         self.source, self.learned, self.held_out, self.held_out_spans = source, state, None, None
         if n_added:
             self.warn("CW03", n=n_added, component=source.component)

@@ -9,8 +9,10 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
+from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
+from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
-from ..doc.attributes import DEFAULT_ATTR, check_attr
+from ..doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, check_attr
 
 if TYPE_CHECKING:
     from ..calibration.recalibrators.recalibrator import Recalibrator
@@ -20,11 +22,6 @@ if TYPE_CHECKING:
     from ..sources.source import Source
 else:  # importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = TokenContext = Source = Any
-
-from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
-from spacy.pipeline.ner import DEFAULT_NER_MODEL
-
-from ..doc.attributes import ENTITY_ATTR
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:
@@ -120,13 +117,10 @@ def component_factory(name: str, where: str, settings: type, **meta: Any) -> Cal
 
 
 DEFAULT_CONFIG = default_config(PipeSettings)
-_TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores")]
-_SPAN = [f"span._.calib_{name}" for name in ("score", "raw", "accept")]
+_TOKEN = [f"token._.{DEFAULT_ATTR}_{name}" for name in ("score", "raw", "scores")]
+_SPAN, _ENTITY = ([f"span._.{attr}_{name}" for name in ("score", "raw", "accept")] for attr in (DEFAULT_ATTR, ENTITY_ATTR))
 _CALIB = ".pipe.component:Calibrator"
-# `requires` is of the default settings; `pipeline.note_meta` corrects it for each pipe.
-make_calib = component_factory(
-    DEFAULT_ATTR, _CALIB, PipeSettings, assigns=["doc._.calib", *_TOKEN, *_SPAN], requires=["token.tag"]
-)
+make_calib = component_factory(DEFAULT_ATTR, _CALIB, PipeSettings, assigns=["doc._.calib", *_TOKEN, *_SPAN])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -137,7 +131,7 @@ class EntityPipeSettings(PipeSettings):
     source: Source = block("@calib_sources", "spacy-calib.Ner.v1", component="ner")
 
 
-make_calib_ent = component_factory(ENTITY_ATTR, _CALIB, EntityPipeSettings, assigns=_SPAN, requires=["doc.ents"])
+make_calib_ent = component_factory(ENTITY_ATTR, _CALIB, EntityPipeSettings, assigns=_ENTITY, requires=["doc.ents"])
 
 
 # The settings of spaCy's own factories: a saved config differs only by the name of the factory.

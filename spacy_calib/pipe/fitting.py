@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import spacy
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..about import __version__
@@ -37,6 +38,7 @@ from ..calibration.token_fit import (
 from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_token_model
 from ..context.tokens import FurtherScores, LabelMatch, TokenContext
+from ..context.words import Words
 from ..errors import calib_error
 from ..gold.checks import GoldWatch, check_outcomes
 from ..gold.example_reader import ExampleReader
@@ -54,7 +56,7 @@ from ..types import Floats, Grouping, Groups, Ints
 from .factory import PipeSettings
 from .lookup import read_words
 from .record.fit_record import record_fit
-from .scorer import calib_scores, score_prefixes, set_performance
+from .scorer import calib_scores, drop_performance, score_prefixes, set_performance
 from .state import HERE, FitInfo, FitRow, PipeState, SpanFitInfo
 
 if TYPE_CHECKING:
@@ -123,6 +125,12 @@ class FitInputs:
         """Return the pairs that reach the threshold, with a calibrated score for each (`scores`) and its document."""
         return JudgedPairs(self.data.kept_pairs, scores, self.data.kept_documents, self.unit)
 
+    def unlabelled_pairs(self, plan: CalibrationPlan, tokens: TokenCalibration) -> JudgedPairs:
+        """Return the pairs without gold that reach the threshold, calibrated as on new texts, with their documents."""
+        data, index = self.data, self.data.kept_unlabelled
+        scores = score_unlabelled(data, plan, tokens)
+        return JudgedPairs(data.unlabelled_pairs.take(index), scores, data.unlabelled_documents[index])
+
     def check(self, why_missing: str, n_labels: int) -> None:
         """Check that there is enough gold whose labels the component knows. If only spans have gold, tokens need none.
 
@@ -177,18 +185,15 @@ def read_fit_inputs(
         pairs. C800 to C804: gold by which all predictions are right or all wrong.
     """
     iterator = iter(examples)
-    first = next(iterator, None)
+    first = next(iterator, None)  # its vocab shows whether the Docs are of this pipeline
     examples = iterator if first is None else chain([first], iterator)
     component = pipe.lookup.component_to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
     annotation = source.annotation
-    watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
-    lowest = _lowest_score(pipe, annotation)
-    context = (pipe.context or pipe.tokens.context) if not annotation.kind.of_documents else None
-    has_words = context is not None or (annotation.kind.of_documents and pipe.source.further_score_names)
-    words_of_docs = partial(read_words, pipe.lookup.nlp, context, annotation) if has_words else None
-    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.watch(gold_watch.watch(examples)))
-    texts, tag_counts = watch.units(), arguments.tag_counts
+    reader = ExampleReader(source, _lowest_score(pipe, annotation), pipe.event, _words_reader(pipe, annotation), in_runs)
+    text_watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
+    reader.read_all(text_watch.watch(gold_watch.watch(examples)))  # Docs are not kept: both take notes of them on the way
+    texts, tag_counts = text_watch.units(), arguments.tag_counts
     if annotation.kind.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # counts of another label scheme are ignored here
     data, spans = reader.data(pipe.threshold)
@@ -213,6 +218,14 @@ def read_fit_inputs(
     if (few_errors := inputs.check_outcomes(gold_watch)) is not None:
         pipe.warn("CW65", **few_errors)
     return inputs
+
+
+def _words_reader(pipe: Calibrator, annotation: Annotation) -> Callable[[Sequence[Doc]], Words] | None:
+    """Return the function that reads from Docs what the context, or the map of further scores, uses; None without either."""
+    if annotation.kind.of_documents:
+        return partial(read_words, pipe.lookup.nlp, None, annotation) if pipe.source.further_score_names else None
+    context = pipe.context or pipe.tokens.context
+    return None if context is None else partial(read_words, pipe.lookup.nlp, context, annotation)
 
 
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
@@ -278,20 +291,21 @@ def fit_calibrator(
     """
     # Progress bars of the parts of the fit, with their shares of the time.
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
-    inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
+    examples = settle_source(pipe, examples, settling)
+    inputs = read_fit_inputs(pipe, examples, replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
-    plan = choose(inputs, choosing)
+    data, plan = inputs.data, choose(inputs, choosing)
     learning.update(0.0)
     conventions = conventions_in(inputs)
-    if plan.uses_context and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
-        context.line_ = fit_platt_on_agreeing_tokens(inputs.data.kept_pairs, conventions)  # scores shrink towards it
-    tokens = fit_tokens(inputs.data, plan, pipe.normalize)
-    judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
+    context = plan.context.context if plan.uses_context and plan.context is not None else None
+    if isinstance(context, TokenContext) and context.shrink:
+        context.line_ = fit_platt_on_agreeing_tokens(data.kept_pairs, conventions)  # scores shrink towards this line
+    tokens = fit_tokens(data, plan, pipe.normalize)
+    judged_pairs = inputs.judged_pairs(score_held_out(data, plan, tokens))
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
-    data, index = inputs.data, inputs.data.kept_unlabelled
-    scores_without_gold = score_unlabelled(data, plan, tokens)
-    unlabelled_pairs = JudgedPairs(data.unlabelled_pairs.take(index), scores_without_gold, data.unlabelled_documents[index])
-    record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.files)
+    record = record_fit(
+        judged_pairs, inputs.n_docs, inputs.source.labels, spans, inputs.unlabelled_pairs(plan, tokens), inputs.files
+    )
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
@@ -302,9 +316,7 @@ def fit_calibrator(
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    if inputs.source.component is not None and record is not None:  # else there are no out-of-fold scores
-        scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
-        set_performance(pipe.lookup.nlp, pipe.attr, scores)
+    save_errors(pipe, inputs, None if record is None else judged_pairs, plan.evaluation_groups, spans, state.spans.groups)
     learning.update(1.0)
     return state, judged_pairs, spans
 
@@ -312,7 +324,7 @@ def fit_calibrator(
 def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
     """Let the source learn its labels and choose its automatic settings from the examples; return the examples for the fit.
 
-    RAISES C281 to C286: labels cannot be learned from the scores on the Docs.
+    RAISES C281 to C285: labels cannot be learned from the scores on the Docs.
     """
     source = with_map(pipe.source, None)
     if not isinstance(source, LeftScoresSource) and not source.has_auto_settings:
@@ -326,8 +338,7 @@ def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progr
     if not source.has_auto_settings:
         return examples
     choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
-    for setting, value in source.resolve_auto_settings(component, examples, choosing.track).items():
-        pipe.lookup.restore_setting(setting, value)  # so that it is saved in the config
+    source.resolve_auto_settings(component, examples, choosing.track)
     return reading.track(examples)
 
 
@@ -379,16 +390,30 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     return fit
 
 
-def figures(
-    inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
-) -> dict[str, Any]:
-    """Return "<attr>_<figure>" -> value for the fit data's out-of-fold scores; figures are those of `spacy evaluate`."""
-    settings, n_bins = inputs.settings, inputs.arguments.n_bins
-    token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.kind.of_entities, settings.token_scores)
+def save_errors(
+    pipe: Calibrator,
+    inputs: FitInputs,
+    judged_pairs: JudgedPairs | None,
+    groups: Groups,
+    spans: SpanFit | None,
+    span_groups: Groups | None,
+) -> None:
+    """Replace the figures of a pipe in the "performance" of the pipeline's meta by those of out-of-fold scores.
+
+    They have the names of `spacy evaluate`. A source that reads no component has none there. judged_pairs (JudgedPairs | None):
+    None without out-of-fold scores: the former figures, which no longer hold, are then removed.
+    """
+    nlp, n_bins = pipe.lookup.nlp, inputs.arguments.n_bins
+    if inputs.source.component is None:
+        return
+    if judged_pairs is None:
+        drop_performance(nlp, pipe.attr)
+        return
+    token_prefix, span_prefix = score_prefixes(pipe.attr, inputs.source.annotation.kind.of_entities, pipe.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
         scores |= calib_scores(spans.data.pairs_with(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
-    return scores
+    set_performance(nlp, pipe.attr, scores)
 
 
 def _describe(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy import attrs
@@ -20,14 +18,13 @@ from ..annotations.annotation import is_blank
 from ..context.features import DocFunction
 from ..context.words import Words
 from ..errors import calib_error
-from ..sources.find import BoundSource, WeightWatch, find_component, fingerprint, look_up
+from ..sources.find import BoundSource, WeightWatch, count_new_labels, find_component, fingerprint
 from ..sources.mapped import map_of
-from ..sources.source import Source
 from ..types import Floats, Spans
-from .state import PipeState
 
 if TYPE_CHECKING:
     from ..doc.top_labels import TopLabels
+    from .component import Calibrator
 
 _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, attrs.IS_TITLE, attrs.LIKE_NUM]
 
@@ -64,14 +61,10 @@ def read_words(
     """
     if annotation.kind.of_documents:
         return Words.of_documents(len(docs), further_scores)
-    functions = () if context is None else functions_in(nlp, context)
+    functions: Sequence[DocFunction] = ()
+    if context is not None:  # some contexts need the pipeline to make their functions
+        functions = context.functions_in(nlp) if hasattr(context, "functions_in") else context.functions
     return words_of(docs, functions, annotation.kind.first_unit, further_scores)
-
-
-def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
-    """Return the functions by which a context computes features from Docs, bound to the pipeline if the context can do so."""
-    bind_to = getattr(context, "functions_in", None)
-    return context.functions if bind_to is None else bind_to(nlp)
 
 
 def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
@@ -82,22 +75,14 @@ def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int
     return columns
 
 
-class Reader(Protocol):
-    """A calib pipe as its SourceLookup needs it."""
-
-    name: str
-    source: Source
-    learned: PipeState
-
-
 class SourceLookup:
     """Looks up the component that a calib pipe reads, anew whenever it is needed, since components may be replaced.
 
-    pipe (Reader): The calib pipe.
+    pipe (Calibrator): The calib pipe.
     nlp (Language): The pipeline that it was created in or attached to; `add_pipe(source=...)` alone does not change it.
     """
 
-    def __init__(self, pipe: Reader, nlp: Language):
+    def __init__(self, pipe: Calibrator, nlp: Language):
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
@@ -124,12 +109,14 @@ class SourceLookup:
         key = (*nlp.components, *nlp.disabled, source, source.component, fitted_component, spans_key)
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
-            lookup = look_up(nlp, source, fitted_component, self.pipe.name)
-            if lookup.why:
-                return None, lookup.why
-            bound = BoundSource.from_component(source, lookup.component)
-            self._obstacle = self.obstacle(lookup.component)
-            if lookup.component is not None:
+            component = find_component(nlp, source, fitted_component)
+            if component is None and source.component:
+                return None, f"the pipeline has no component '{source.component}'"
+            if component is not None:
+                count_new_labels(source, component, fitted_component, self.pipe.name)  # raises C020
+            bound = BoundSource.from_component(source, component)
+            self._obstacle = self.obstacle(component)
+            if component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
 
@@ -186,8 +173,7 @@ class SourceLookup:
             raise calib_error("C120", name=self.pipe.name, why=why)
         if not component:
             return None
-        fitted_component = self.pipe.learned.component
-        found_component = find_component(nlp, source, fitted_component.kind, fitted_component.labels)
+        found_component = find_component(nlp, source, self.pipe.learned.component)
         if found_component is None:
             raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "none")
         order, name = nlp.component_names, self.name
@@ -206,23 +192,11 @@ class SourceLookup:
         """Return why the pipe cannot read the component at their positions in the pipeline, or ""."""
         return self.pipe.source.obstacle(self.nlp, self.name, component)
 
-    def restore_setting(self, setting: str, value: Any) -> None:
+    def save_setting(self, setting: str, value: Any) -> None:
         """Write a setting of the source into the pipeline's config, so that it is saved."""
         config = self.nlp.get_pipe_config(self.name)
         if isinstance(config.get("source"), dict):
             config["source"][setting] = value
-
-    @contextmanager
-    def settings_restored_on_failure(self) -> Iterator[None]:
-        """Put the source's settings in the pipeline's config back as they were if the body of the `with` statement fails."""
-        config = self.nlp.get_pipe_config(self.name) if self.name in self.nlp.component_names else {}
-        source = copy(config.get("source"))
-        try:
-            yield
-        except BaseException:
-            if source is not None:
-                config["source"] = source
-            raise
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """Return (code, values) of a warning of changes since the fit: CW03 new labels, else CW04 other weights, else None."""
@@ -253,18 +227,25 @@ class SourceLookup:
             if not annotation.has_units(doc):
                 continue
             hashes = annotation.hashes(doc)
-            is_bare = not np.count_nonzero(hashes) and not source.sets_labels  # no unit has a label
-            nothing_found = annotation.kind.of_links and is_bare and not annotation.spans_on(doc)  # no entity to link
-            if not why and is_bare and not nothing_found:
-                why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
-                why += "put the pipe after the component that sets it, and enable that"
-            if why:
-                readable.reasons += [] if is_blank(annotation, doc).all() else [why]  # white space needs no scores
-            else:
+            why_not = why or _why_unlabelled(bound, doc, hashes)
+            if not why_not:
                 readable.indices.append(index)
                 readable.docs.append(doc)
                 readable.hashes.append(hashes)
+            elif not is_blank(annotation, doc).all():  # white space needs no scores, and no reason
+                readable.reasons.append(why_not)
         return readable
+
+
+def _why_unlabelled(bound: BoundSource, doc: Doc, hashes: Hashes) -> str:
+    """Return why a Doc has no labels to score, "" if it has some or needs none. hashes: Of the label of each unit."""
+    annotation = bound.annotation
+    if np.count_nonzero(hashes) or bound.source.sets_labels:
+        return ""
+    if annotation.kind.of_links and not annotation.spans_on(doc):  # there is no entity to link
+        return ""
+    why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
+    return why + "put the pipe after the component that sets it, and enable that"
 
 
 @dataclass
@@ -288,15 +269,17 @@ class ReadableDocs:
 def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
     """Return whether a Doc has entities that its recognizer did not set, with labels that the pipe scores.
 
-    spans (Spans | None): The spans that the source read from the recognizer.
+    spans (Spans | None): The spans that the source read from the recognizer; their tokens are counted through all Docs.
     """
-    if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
+    source = readable.source.source
+    if spans is None or getattr(source, "output_name", "") != "entities":
         return False
-    bounds, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}
-    first = 0  # `bounds` counts tokens through all Docs
+    recognized = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}
+    gold_names = map_of(source) or {}  # label -> its gold label, "" for a label that is not scored
+    first = 0  # number of the Doc's first token
     for doc in readable.docs:
-        scored = [ent for ent in doc.ents if names.get(ent.label_, ent.label_)]
-        if any((first + ent.start, first + ent.end) not in bounds for ent in scored):
+        scored_ents = [ent for ent in doc.ents if gold_names.get(ent.label_, ent.label_)]
+        if any((first + ent.start, first + ent.end) not in recognized for ent in scored_ents):
             return True
         first += len(doc)
     return False

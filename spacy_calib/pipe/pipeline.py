@@ -1,23 +1,19 @@
-"""Loads pipelines, with a one-sentence error for each failure, finds their calib pipes, and describes these in the meta."""
+"""Loads pipelines, with a one-sentence error for each failure, and finds their calib pipes."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import EXTENSION_PREFIX, SPANS_PREFIX, kind_of, plain_name
+from spacy import util
+
 from ..errors import CalibError, brief, calib_error
-from ..pairs.documents import count_in_words, pluralize
-from ..spacy_private import set_pipe_meta
-from .scorer import score_names
+from ..pairs.documents import pluralize
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -43,11 +39,9 @@ def reason(error: BaseException) -> str:
 def import_user_code(code: str | Path | None) -> None:
     """Import the user's code, which registers functions. code: A .py file, a module name or None. RAISES C062: it fails."""
     if code is not None:
-        from spacy.util import import_file
-
         try:
             if isinstance(code, Path) or code.endswith(".py"):
-                import_file("python_code", code)
+                util.import_file("python_code", code)
             else:
                 import_module(code)
         except Exception as error:
@@ -57,42 +51,31 @@ def import_user_code(code: str | Path | None) -> None:
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
     """Load a pipeline. overrides (dict | None): Parts of the config to replace. exclude (Iterable[str]): Pipes to leave out.
 
-    If that fails, packages of a pipeline with its name, which may register its components, are imported for a second try.
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
-    from spacy.util import get_installed_models, load_model
-
     try:
-        try:
-            return load_model(model, config=overrides or {}, exclude=list(exclude))
-        except (CalibError, OSError):
-            raise
-        except Exception:
-            if not _import_pipeline_package(model):
-                raise
-            return load_model(model, config=overrides or {}, exclude=list(exclude))
+        return util.load_model(model, config=overrides or {}, exclude=list(exclude))
     except CalibError:
         raise
-    except OSError as error:
-        if os.path.isfile(model):
-            why = "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
-            raise calib_error("C050", model=model, why=why) from None
+    except Exception as error:
+        raise calib_error("C050", model=model, why=_why_not_loaded(model, error)) from None
+
+
+def _why_not_loaded(model: str, error: Exception) -> str:
+    """Return in words why spaCy could not load a pipeline, with what to do about it where that is known."""
+    if isinstance(error, OSError) and os.path.isfile(model):
+        return "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
+    if isinstance(error, OSError):
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         download = f" (`python -m spacy download {model}`)" if _SPACY_NAMES.fullmatch(model) else ""
-        models = ", ".join(get_installed_models()) or "none"
-        why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({models})."
-        raise calib_error("C050", model=model, why=why) from None
-    except ModuleNotFoundError as error:
-        if error.name != model or "-" not in model:
-            raise calib_error("C050", model=model, why=reason(error)) from None
-        why = f"Python imports packages by names with underscores; give {model.replace('-', '_')}."
-        raise calib_error("C050", model=model, why=why) from None
-    except Exception as error:
-        why = reason(error)
-        if unknown := re.match(r"\[E002\] .*? factory for '(.*?)'", str(error)):
-            why = f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file "
-            why += "that defines or imports it (--code)."
-        raise calib_error("C050", model=model, why=why) from None
+        models = ", ".join(util.get_installed_models()) or "none"
+        return f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({models})."
+    if isinstance(error, ModuleNotFoundError) and error.name == model and "-" in model:
+        return f"Python imports packages by names with underscores; give {model.replace('-', '_')}."
+    if unknown := re.match(r"\[E002\] .*? factory for '(.*?)'", str(error)):
+        why = f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file "
+        return why + "that defines or imports it (--code)."
+    return reason(error)
 
 
 @contextlib.contextmanager
@@ -117,29 +100,6 @@ def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[ty
             raise calib_error("C086", component=untrained[0]) from None
         why = brief(last, 160) if "E871" in str(error) else f"{type(error).__name__}: {brief(error, 160)}"
         raise calib_error("C490", why=why) from error
-
-
-def _import_pipeline_package(model: str) -> bool:
-    """Import the installed packages with the language and pipeline name of the folder `model`; return whether any was new."""
-    pipeline_name = _name_in(Path(model))
-    if pipeline_name is None:
-        return False
-    folders = [path.parent for entry in sys.path for path in Path(entry or ".").glob("*/meta.json")]
-    names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == pipeline_name]
-    packages = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
-    for name in packages:
-        with contextlib.suppress(Exception):  # loading the pipeline then fails again, which is reported
-            import_module(name)
-    return bool(packages)
-
-
-def _name_in(folder: Path) -> tuple[str, str] | None:
-    """Return (language, name) of a pipeline from the meta.json in its folder; None without a readable one."""
-    try:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
-        return meta["lang"], meta["name"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
 
 
 # spaCy's factories of recognizers and parser -> ours with the same settings and weights.
@@ -237,76 +197,3 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
 def sentence_finders(nlp: Language) -> list[str]:
     """Return the names of the pipes that set sentence boundaries."""
     return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]
-
-
-# Annotation -> attributes that it is read from, as in the `requires` of spaCy's factories.
-_READ_ATTRIBUTES = {
-    "tag": ["token.tag"],
-    "pos": ["token.pos"],
-    "morph": ["token.pos", "token.morph"],
-    "lemma": ["token.lemma"],
-    "sent": ["token.is_sent_start"],
-    "dep": ["token.dep"],
-    "ent_type": ["token.ent_type"],
-    "ner": ["doc.ents"],
-    "biluo": ["doc.ents"],
-    "link": ["doc.ents", "token.ent_kb_id"],
-    "cats": ["doc.cats"],
-    "cats:multi": ["doc.cats"],
-}
-# Attributes that are set on Docs with categories.
-_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw"))]
-
-
-def facts(pipe: Any) -> dict[str, str]:
-    """Return what a Calibrator shows about itself: "Name", "Calibrates", "Attributes", "Fitted" and, if fitted, "Method"."""
-    info = pipe.fit_info
-    source = pipe.source.component or "scores on the Doc"
-    if not pipe.fitted:
-        return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
-    of_documents = "" if info.kind.of_documents else f" of {info.docs:,} documents"
-    extents = [count_in_words(adaptation["unit"], adaptation["docs"]) for adaptation in info.adaptations]
-    adaptations = "".join(f", adapted to {extent}" for extent in extents)
-    return {
-        "Name": pipe.name,
-        "Calibrates": f"{source} ({plain_name(info.layer)})",
-        "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} {info.kind.unit}s{of_documents}{adaptations}",
-        "Method": pipe.learned.method,
-    }
-
-
-def note_meta(nlp: Language, name: str, pipe: Any) -> None:
-    """Correct the meta of a calib pipe (`nlp.get_pipe_meta`): what it requires, assigns and scores under its actual settings.
-
-    The factory declares these facts for the default settings. Nothing is done for a pipe that is not in the pipeline.
-    """
-    if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
-        return
-    meta = nlp.get_pipe_meta(name)
-    layer = layer_of(nlp, pipe)
-    attributes = nlp.get_factory_meta(meta.factory).assigns if not kind_of(layer).of_documents else _DOC_ATTRIBUTES
-    # A pipe of entities may leave out the attributes of tokens.
-    hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
-    shown = [attribute for attribute in attributes if not (attribute.startswith("token.") and attribute.endswith(hidden))]
-    assigns = [attribute.replace("._.calib", f"._.{pipe.attr}") for attribute in shown]
-    reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
-    scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
-    set_pipe_meta(nlp, name, replace(meta, requires=reads, assigns=assigns, scores=scores))
-
-
-def _required_attributes(layer: str) -> list[str]:
-    """Return the attributes that an annotation is read from, as in the `requires` of a factory."""
-    if layer.startswith(EXTENSION_PREFIX):
-        return [f"token.{layer}"]
-    return ["doc.spans"] if layer.startswith(SPANS_PREFIX) else _READ_ATTRIBUTES.get(layer, [])
-
-
-def layer_of(nlp: Language, pipe: Any) -> str:
-    """Return the name of the annotation that a pipe calibrates; "" if its component is missing or of another type."""
-    source = pipe.source
-    if not source.component:
-        return source.annotation(None).name
-    if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
-        return ""
-    return plain_name(source.annotation(nlp.get_pipe(source.component)).name)

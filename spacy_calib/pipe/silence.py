@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,25 +14,6 @@ from ..errors import CalibError, calib_error
 
 if TYPE_CHECKING:
     from .component import Calibrator
-
-
-def why_silent(pipe: Calibrator, docs: Iterable[Doc]) -> str:
-    """Return why a pipe scored none of these Docs, by the first one with units to score; "" if no reason is found."""
-    annotation, source = pipe.annotation, pipe.lookup.component()
-    doc = next((doc for doc in docs if annotation.has_units(doc)), None)
-    if doc is None:
-        return f"they contain no {annotation.kind.unit}s that it could score"
-    obstacle = pipe.lookup.obstacle(source) or pipe.source.missing(source, [doc])[0]
-    no_annotation = "" if annotation.kind.of_links else f"no {annotation.kind.unit} has a {annotation.gold.name} annotation"
-    return obstacle or no_annotation
-
-
-def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
-    """Build the error for a pipe that scored none of n_docs Docs: C075 with the reason `why`, C745 if that is ""."""
-    if not why:
-        return calib_error("C745", name=pipe.name, n_docs=n_docs)
-    no_unit = "none" if pipe.annotation.kind.of_documents else "no token"
-    return calib_error("C075", name=pipe.name, none=no_unit, n_docs=n_docs, why=why)
 
 
 class SilenceCheck:
@@ -48,17 +30,30 @@ class SilenceCheck:
             self.n_docs += 1
             # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.
             if self._why is None and self._annotation.has_units(example.predicted):
-                self._why = why_silent(self._pipe, [example.predicted])
+                self._why = self._why_silent(example.predicted)
             yield example
 
+    def _why_silent(self, doc: Doc) -> str:
+        """Return why the pipe scored nothing on a Doc with units to score; "" if no reason is found."""
+        lookup, kind = self._pipe.lookup, self._annotation.kind
+        component = lookup.component()
+        obstacle = lookup.obstacle(component) or self._pipe.source.missing(component, [doc])[0]
+        no_annotation = "" if kind.of_links else f"no {kind.unit} has a {self._annotation.gold.name} annotation"
+        return obstacle or no_annotation
+
     def error(self) -> CalibError:
-        """Build C075 or C745, for a pipe that scored none of the Docs that passed."""
-        why = why_silent(self._pipe, ()) if self._why is None else self._why
-        return no_scores_error(self._pipe, self.n_docs, why)
+        """Build the error for a pipe that scored none of the Docs that passed: C075 with the reason, C745 without one."""
+        name, kind = self._pipe.name, self._annotation.kind
+        why = f"they contain no {kind.unit}s that it could score" if self._why is None else self._why
+        if not why:
+            return calib_error("C745", name=name, n_docs=self.n_docs)
+        no_unit = "none" if kind.of_documents else "no token"
+        return calib_error("C075", name=name, none=no_unit, n_docs=self.n_docs, why=why)
 
 
 def check_scored(pipe: Calibrator, examples: Sequence[Example]) -> None:
     """Check that a pipe has written on one of the predicted Docs. RAISES C075, C745: it has not."""
-    docs = [example.predicted for example in examples]
-    if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
-        raise no_scores_error(pipe, len(docs), why_silent(pipe, docs))
+    if all(doc_view(example.predicted, pipe.attr) is None for example in examples):
+        check = SilenceCheck(pipe)
+        deque(check.watch(examples), maxlen=0)  # runs through all examples
+        raise check.error()

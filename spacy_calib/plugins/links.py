@@ -210,6 +210,7 @@ class EntityLinkerSource(OutputSource):
     reads = ("entity_linker",)
     component_classes = (EntityLinker,)
     singleton_labels = (NIL, NO_CANDIDATE)
+    auto_settings = ("weights", "covered")
 
     def __init__(
         self, component: str = "entity_linker", weights: list[float] | None = None, covered: list[float] | None = None
@@ -224,10 +225,6 @@ class EntityLinkerSource(OutputSource):
     @property
     def settings_summary(self) -> str:  # type: ignore[override]
         return ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights or (), strict=False))
-
-    @property
-    def has_auto_settings(self) -> bool:  # type: ignore[override]
-        return self.weights is None or self.covered is None
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(LINK)
@@ -267,8 +264,8 @@ class EntityLinkerSource(OutputSource):
 
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
-    ) -> dict[str, Any]:
-        """Learn, set and return "weights" and "covered", also from entities with only rejected links (`_GoldOptions`)."""
+    ) -> None:
+        """Learn `weights` and `covered`, also from entities with only rejected links (`_GoldOptions`)."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]
@@ -282,7 +279,6 @@ class EntityLinkerSource(OutputSource):
         }
         gold_options = _GoldOptions.from_links(options, gold, rejections)
         self.weights, self.covered = _learn(options, gold_options, _score_weights(pipe), self.weights, self.covered)
-        return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """Return the probabilities of NIL and the 30 top candidates of each entity, in the row of its first token."""

@@ -60,18 +60,15 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     nested results of one type keeps the one with the higher score.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
-    Nothing is ever downloaded. ner_model_configuration (NerModelConfiguration | None): As in Presidio. Its
-    low_confidence_score_multiplier changes calibrated scores only with `use_multiplier`.
+    Nothing is ever downloaded. ner_model_configuration (NerModelConfiguration | None): As in Presidio, but its
+    low_confidence_score_multiplier does not change calibrated scores.
     nlp (Language | Mapping[str, Language] | None): A loaded pipeline, or several by language code, in place of `models`.
     attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
-    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs of `spacy calib
-    threshold`. An entity without a score stays in: it may be personal data.
     flagged (bool): Report the spans of `doc.spans["<attr>_doubtful"]`, too, which the cut-offs of `spacy calib threshold
     --recall` flag. Their score is the highest P(inside an entity) of their tokens or, with a cut-off per label, P(label). Most
     are low, so set no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
-    use_multiplier (bool): Multiply calibrated scores of low_score_entity_names, as Presidio does with its own.
-    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without
-    cut-offs, or both of them. C027: no fitted calib pipe. C065: it reads no entities.
+    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; flagged without cut-offs.
+    C027: no fitted calib pipe. C065: it reads no entities.
     """
 
     nlp: Any  # None until pipelines are loaded, as in Presidio
@@ -83,9 +80,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         *,
         nlp: Language | Mapping[str, Language] | None = None,
         attr: str | None = None,
-        accepted_only: bool = False,
         flagged: bool = False,
-        use_multiplier: bool = False,
     ):
         if bool(models) == (nlp is not None):
             model_list = "a list of {'lang_code': ..., 'model_name': ...}, or else nlp a loaded pipeline"
@@ -93,9 +88,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         super().__init__(models=models, ner_model_configuration=ner_model_configuration)
         self.models = models or []  # Presidio's default is to download a pipeline, which has no calib pipe
         self.attr = attr
-        self.accepted_only = accepted_only
         self.flagged = flagged
-        self.use_multiplier = use_multiplier
         self._unscored_labels: set[str] = set()
         if nlp is not None:
             self._set_pipelines({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
@@ -127,18 +120,10 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             raise calib_error("C001", name="attr", wanted=f"a fitted calib pipe's prefix ({prefixes})", given=repr(self.attr))
         if all(pipe.spans.groups is None for _, pipe in chosen_pipes):
             raise calib_error("C065", name=chosen_pipes[0][0], component=chosen_pipes[0][1].source.component or "the source")
-        if self.flagged and self.accepted_only:
-            raise calib_error(
-                "C001", name="flagged", wanted="False with accepted_only, which leaves out doubtful entities", given=True
-            )
-        for name, option, cutoffs in (
-            ("accepted_only", "--precision", [pipe.spans.cutoffs for _, pipe in chosen_pipes]),
-            ("flagged", "--recall", [pipe.tokens.recall_cutoffs for _, pipe in chosen_pipes]),
-        ):
-            if getattr(self, name) and not any(cutoffs):
-                command = f"`python -m spacy calib threshold {option}`"
-                condition = f"False until the pipe '{chosen_pipes[0][0]}' has cut-offs ({command} finds them)"
-                raise calib_error("C001", name=name, wanted=condition, given=True)
+        if self.flagged and not any(pipe.tokens.recall_cutoffs for _, pipe in chosen_pipes):
+            command = "`python -m spacy calib threshold --recall`"
+            condition = f"False until the pipe '{chosen_pipes[0][0]}' has cut-offs ({command} finds them)"
+            raise calib_error("C001", name="flagged", wanted=condition, given=True)
         self.nlp = pipelines
 
     def mark_results(self, registry: RecognizerRegistry) -> None:
@@ -161,17 +146,15 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             yield (text, self._calibrate(artifacts), *context)
 
     def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
-        """Replace Presidio's scores of entities by the calibrated scores on the Doc; apply `accepted_only` and `flagged`."""
+        """Replace Presidio's scores of entities by the calibrated scores on the Doc, and add the flagged spans if requested."""
         spans = {(span.start, span.end): span for span in artifacts.tokens.ents}
         scored_entities = []
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
-            span = spans[entity.start, entity.end]
+            span = spans[entity.start, entity.end]  # Presidio has renamed the label of `entity`
             score = span._.get(f"{self.attr}_score")
             if score is None:
                 self._warn_unscored(span.label_)
-            if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
-                new_score = UncalibratedScore(default) if score is None else score * self._factor(entity.label_)
-                scored_entities.append((entity, new_score))
+            scored_entities.append((entity, UncalibratedScore(default) if score is None else score))
         if self.flagged:
             scored_entities += self._doubtful(artifacts.tokens, spans)
             scored_entities.sort(key=lambda item: item[0].start)
@@ -189,17 +172,11 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         """Return (span with Presidio's type, score) of the flagged spans on a Doc that are none of its entities `spans`."""
         group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
-        flagged_spans = [
+        flagged_spans = [  # copies, since Presidio renames the labels of spans in place
             (Span(doc, span.start, span.end, label=span.label_), max(score, _MIN_SCORE))
             for span, score in zip(group, scores, strict=True)
             if (span.start, span.end) not in spans
         ]
         score_by_span = {(span.start, span.end): score for span, score in flagged_spans}
         mapped_spans, _ = self._get_updated_entities([span for span, _ in flagged_spans], [score for _, score in flagged_spans])
-        return [(span, score_by_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
-
-    def _factor(self, label: str) -> float:
-        """Return the factor for scores of a label: Presidio's if `use_multiplier` and it is a low-score label, else 1."""
-        settings: Any = self.ner_model_configuration
-        is_low = self.use_multiplier and label in settings.low_score_entity_names
-        return settings.low_confidence_score_multiplier if is_low else 1.0
+        return [(span, score_by_span[span.start, span.end]) for span in mapped_spans]

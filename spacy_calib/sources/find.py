@@ -22,16 +22,11 @@ from .source import Source, is_listener, named_source, to_numpy
 
 # Every training step changes the biases, so the last small arrays of each model are compared whenever the pipe runs.
 _MAX_SIZE, _N_ARRAYS = 4096, 3
-_RULE, _SIDE, _VECTORS = (
-    "a rule has no score",
-    "it is a side task of training, and puts no label on a Doc",
-    "it gives vectors, and no label",
-)
 # Why components have no score to read, by the names of their classes.
 _WHY_NOT = {
-    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), _RULE),
-    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), _SIDE),
-    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), _VECTORS),
+    **dict.fromkeys(("EntityRuler", "SpanRuler", "AttributeRuler", "Sentencizer", "Lemmatizer"), "a rule has no score"),
+    **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), "it is a side task of training, and puts no label on a Doc"),
+    **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), "it gives vectors, and no label"),
 }
 # The source of components that no source claims; its method `supports` returns False for most of them.
 _FALLBACK = "spacy-calib.Softmax.v1"
@@ -67,8 +62,7 @@ class WeightWatch:
             self._model = model
             self._reads = []  # functions that return the last small arrays of each model
             for reads in map(_parameters, _models_of(nlp, component)):
-                sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in reads]
-                self._reads += [read for size, read in sizes if size <= _MAX_SIZE][-_N_ARRAYS:]
+                self._reads += [read for read in reads if _n_values(read()) <= _MAX_SIZE][-_N_ARRAYS:]
             self._sample = None
         sample = [to_numpy(read()).tobytes() for read in self._reads]
         if sample != self._sample:
@@ -79,6 +73,11 @@ class WeightWatch:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a new object, since a copy of the pipe has another model."""
         return WeightWatch().__dict__
+
+
+def _n_values(array: Any) -> int:
+    """Return the number of values of an array of numpy, cupy or torch."""
+    return int(array.numel() if hasattr(array, "numel") else array.size)
 
 
 def _models_of(nlp: Language, component: Any) -> list[Any]:
@@ -170,50 +169,14 @@ class ComponentIdentity:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class LookupResult:
-    """The component that a source reads, or None. why (str): Why it was not found; "" if it was, or if none is needed."""
+def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -> Any:
+    """Find the component that a source reads by its name or, if it was renamed, by its type and labels at the fit.
 
-    component: Any
-    why: str = ""
-
-
-def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> LookupResult:
-    """Return the component that the calib pipe `name` reads, or why it is missing. RAISES C020, C022: it is unreadable."""
-    if not source.component:
-        return LookupResult(None)
-    component = find_component(nlp, source, identity.kind, identity.labels)
-    if component is None:
-        return LookupResult(None, f"the pipeline has no component '{source.component}'")
-    _current_labels(source, component, identity.labels, name)
-    return LookupResult(component)
-
-
-def count_new_labels(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels the component got since the fit; 0 if missing or untrained. RAISES C020, C022: unreadable."""
-    component = find_component(nlp, source, identity.kind, identity.labels) if source.component else None
-    if component is None or not source.is_trained(component):
-        return 0
-    return len(_current_labels(source, component, identity.labels, name)) - len(identity.labels)
-
-
-def _current_labels(source: Source, component: Any, fit_labels: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Return the component's labels. RAISES C020: some were removed or reordered since the calib pipe `name` was fitted."""
-    labels = source.labels(component)
-    if labels[: len(fit_labels)] == fit_labels:
-        return labels
-    removed_labels = [label for label in fit_labels if label not in set(labels)]
-    detail = f"'{brief(removed_labels[0])}' is gone" if removed_labels else "their order is another one"
-    raise calib_error("C020", component=source.component, name=name, detail=detail)
-
-
-def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, ...]) -> Any:
-    """Find the component by its name or, if it was renamed, by its type and labels at the fit.
-
-    kind (str): Its type at the fit, "" before. labels (tuple[str, ...]): Its labels at the fit.
-    RETURNS: The component; None if none has the name, and none or several have this type and labels that begin with `labels`.
-    RAISES C022: the source cannot read the component of this name.
+    RETURNS: The component; None if the source needs none, or if no component has the name and not exactly one has this type
+        and labels that begin with those of the fit. RAISES C022: the source cannot read the component of this name.
     """
+    if not source.component:
+        return None
     by_name = dict(nlp.components)
     if source.component in by_name:
         pipe = by_name[source.component]
@@ -227,14 +190,27 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
                 readable=", ".join(readable_in(nlp)) or "none",
             )
         return pipe
-    if not labels:
+    if not identity.labels:
         return None
+    n_labels = len(identity.labels)
     alike = [
         pipe
         for pipe in by_name.values()
-        if source.supports(pipe) and source.type_name(pipe) == kind and source.labels(pipe)[: len(labels)] == labels
+        if source.supports(pipe)
+        and source.type_name(pipe) == identity.kind
+        and source.labels(pipe)[:n_labels] == identity.labels
     ]
     return alike[0] if len(alike) == 1 else None
+
+
+def count_new_labels(source: Source, component: Any, identity: ComponentIdentity, name: str) -> int:
+    """Return how many labels a component got since the fit of the calib pipe `name`. RAISES C020: some are gone or moved."""
+    labels, fit_labels = source.labels(component), identity.labels
+    if labels[: len(fit_labels)] == fit_labels:
+        return len(labels) - len(fit_labels)
+    removed_labels = [label for label in fit_labels if label not in set(labels)]
+    detail = f"'{brief(removed_labels[0])}' is gone" if removed_labels else "their order is another one"
+    raise calib_error("C020", component=source.component, name=name, detail=detail)
 
 
 def registered_sources() -> dict[str, Source]:

@@ -203,11 +203,10 @@ def step_scorer(
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
     """Return names of components with a half-precision model: of this one ("" for none) and those that it listens to."""
-    pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
-    candidates = [
-        (name, pipe) for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())
-    ]
-    return [name for name, pipe in candidates if has_half_precision(pipe.model)]
+    if not component:
+        return []
+    pipes = [(name, pipe) for name, pipe in nlp.components if hasattr(pipe, "model") and has_half_precision(pipe.model)]
+    return [name for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())]
 
 
 def has_half_precision(model: Any) -> bool:

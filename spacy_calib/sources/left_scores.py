@@ -32,18 +32,17 @@ class LeftScoresSource(Source):
     """Base class of sources of scores that any component, or your own code, left on the Doc.
 
     component (str): Name of the component; "" for Docs that come with scores. labels (Sequence[str] | None): The labels; None
-    takes the `labels` of the component or, if it has none, the labels with a score in the fit data.
+    takes the `labels` of the component or, if it has none, the labels with a score in the fit data. score (str): Name of the
+    score on the Doc; "_.NAME" is an extension.
     """
 
     reads_doc_only = True
+    score: str
 
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
         self._set_labels = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
         self._fit_labels: tuple[str, ...] = ()
-
-    def supports(self, pipe: Any) -> bool:
-        return True
 
     def claims(self, pipe: Any) -> bool:
         source_name = named_source(pipe).get("@calib_sources", "")
@@ -69,10 +68,13 @@ class LeftScoresSource(Source):
         """Return the labels that can have a score; () before the fit that learns them."""
         return self._set_labels or _labels_of(pipe) or self._fit_labels
 
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return self.score_labels(pipe)
+
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
         """Learn the labels from Docs of the fit, unless settings or component name them; return scored labels not among them.
 
-        RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
+        RAISES C281 to C283: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """
         readable = [doc for doc, why in zip(docs, self.reasons_not_to_read(docs), strict=True) if not why]
         if not readable and self.score_labels(pipe):
@@ -98,12 +100,14 @@ class LeftScoresSource(Source):
         if self._set_labels is None:
             self._fit_labels = tuple(saved_labels)
             return False
-        if not differ_in_dollars(saved_labels, self._set_labels):
-            return False
-        self._set_labels = tuple(saved_labels)
-        return True
+        labels, self._set_labels = self._set_labels, restore_dollars(saved_labels, self._set_labels)
+        return self._set_labels != labels
 
     # What is on the Doc
+
+    @property
+    def _is_extension(self) -> bool:
+        return self.score.startswith(EXTENSION)
 
     @property
     @abstractmethod
@@ -132,9 +136,11 @@ def _labels_of(pipe: Any) -> tuple[str, ...]:
 
 
 def split_score_names(score: object) -> tuple[str, ...]:
-    """Return the score names of a setting, a comma-separated string or a list; () for anything else."""
+    """Return the score names of a setting, a comma-separated string or a list. RAISES C001: it is something else, or empty."""
     names = [name.strip() for name in score.split(",")] if isinstance(score, str) else score
-    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) and name for name in names) else ()
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        raise calib_error("C001", name="score", wanted="a name, or several", given=repr(score))
+    return tuple(names)
 
 
 def check_extension(owner: type, name: str) -> None:
@@ -172,15 +178,13 @@ def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def differ_in_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> bool:
-    """Return whether labels differ, but only in numbers of dollar signs: spaCy doubles these each time it writes a config."""
-    return tuple(saved_labels) != tuple(labels) and [_merge_dollars(label) for label in saved_labels] == [
-        _merge_dollars(label) for label in labels
-    ]
+def restore_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the saved labels if those of a config differ from them only in numbers of dollar signs, else those of the config.
 
-
-def _merge_dollars(label: str) -> str:
-    return re.sub(r"\$+", "$", label)
+    spaCy doubles dollar signs each time it writes a config.
+    """
+    saved_names, names = ([re.sub(r"\$+", "$", label) for label in row] for row in (saved_labels, labels))
+    return tuple(saved_labels if saved_names == names else labels)
 
 
 class DocTensorSource(Source):
@@ -207,10 +211,8 @@ class DocTensorSource(Source):
         return self._labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        if not differ_in_dollars(saved_labels, self._labels):
-            return False
-        self._labels = tuple(saved_labels)
-        return True
+        labels, self._labels = self._labels, restore_dollars(saved_labels, self._labels)
+        return self._labels != labels
 
     @property
     def _where(self) -> str:
@@ -223,8 +225,7 @@ class DocTensorSource(Source):
         return self._labels
 
     def _array(self, doc: Doc) -> NDArray[Any]:
-        array = doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ())
-        return to_numpy(array)
+        return to_numpy(doc.tensor if self.key == "tensor" else doc.user_data.get(self.key, ()))
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]

@@ -48,13 +48,6 @@ class UnitScoresSource(LeftScoresSource):
         names = () if self.component else (self.score, *self.further_score_names)
         return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
-    @property
-    def _is_extension(self) -> bool:
-        return self.score.startswith(EXTENSION)
-
-    def labels(self, pipe: Any) -> tuple[str, ...]:
-        return self.score_labels(pipe)
-
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
         """Return the value of each unit, None for none; [] without any. RAISES C281: no extension. C283: another number."""
@@ -160,8 +153,6 @@ class DocScoresSource(UnitScoresSource):
 
     def __init__(self, component: str = "", score: object = CATS, labels: list[str] | None = None, exclusive: bool = True):
         names = split_score_names(score)
-        if not names:
-            raise calib_error("C001", name="score", wanted="a name, or several", given=repr(score))
         if names[1:] and not exclusive:
             raise calib_error("C740", given=", ".join(names[1:]))
         super().__init__(component, names[0], labels)
@@ -185,20 +176,21 @@ class DocScoresSource(UnitScoresSource):
         """Return the scores. Further scores are those of each document's top category, 0 for a document without a score."""
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
-        top_entries = np.flatnonzero(find_top(marginals.rows, marginals.scores))
+        index = np.flatnonzero(find_top(marginals.rows, marginals.scores))
+        top_entries = list(zip(marginals.rows[index], marginals.tags[index], marginals.scores[index], strict=True))
         units = [doc for doc in docs if len(doc)]  # the document of each row
         for name in self.further_score_names:
             column = np.zeros(scores.n_tokens)
-            for row, tag, score in zip(
-                marginals.rows[top_entries], marginals.tags[top_entries], marginals.scores[top_entries], strict=True
-            ):
-                value = _document_value(units[row], name)
-                value = value.get(labels[tag]) if isinstance(value, Mapping) else value
-                column[row] = (
-                    score if value is None else as_score(value, _place_on_doc(name), self.describe_unit(units[row], 0))
-                )
+            for row, tag, score in top_entries:
+                column[row] = self._further_score(units[row], name, labels[tag], score)
             scores.further_scores = {**scores.further_scores, name: column}
         return scores
+
+    def _further_score(self, doc: Doc, name: str, label: str, first_score: float) -> float:
+        """Return the score `name` of a document's top category; first_score (the first one of that category) if it has none."""
+        value = _document_value(doc, name)
+        value = value.get(label) if isinstance(value, Mapping) else value
+        return first_score if value is None else as_score(value, _place_on_doc(name), self.describe_unit(doc, 0))
 
 
 def _place_on_doc(name: str) -> str:

@@ -113,10 +113,9 @@ class Source(ABC):
     distributions (bool): Whether a token has a score for every label, so that a scaling can compare labels; False if only one
         label of a token has a score.
     sets_labels (bool): Whether the calib pipe sets the top labels on a Doc without labels.
-    has_auto_settings (bool): Whether the fit chooses a setting (`resolve_auto_settings`).
+    auto_settings (tuple[str, ...]): Names of the settings that the fit chooses if they are None (`resolve_auto_settings`).
     settings_summary (str): The settings as `spacy calib info` prints them; "" for none.
     reads_doc_only (bool): Whether it reads only the component's output on the Doc, which another pipeline may have written.
-    keeps_span_scores (bool): Whether its component stores scores with spans; `write_span_scores` adds calibrated ones.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
@@ -124,9 +123,8 @@ class Source(ABC):
     component: str = ""
     singleton_labels: tuple[str, ...] = ()
     distributions: bool = True
-    keeps_span_scores: bool = False
     sets_labels: bool = False
-    has_auto_settings: bool = False
+    auto_settings: tuple[str, ...] = ()
     settings_summary: str = ""
     user_data_keys: tuple[str, ...] = ()
     further_score_names: tuple[str, ...] = ()
@@ -195,14 +193,16 @@ class Source(ABC):
         """Return the label whose gold frequency decides on the group of this one: for a BILUO tag its entity type."""
         return label
 
+    @property
+    def has_auto_settings(self) -> bool:
+        """Whether the fit has to choose a setting."""
+        return any(getattr(self, name) is None for name in self.auto_settings)
+
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
-    ) -> dict[str, Any]:
-        """Choose the settings that are left to the fit, by the examples of the fit, whose predicted Docs can be read.
-
-        progress (Callable): Wraps the iteration over steps. RETURNS (dict): Setting -> value, for the config of the pipe.
-        """
-        return {}
+    ) -> None:
+        """Choose the `auto_settings` that are None by the examples of the fit. progress (Callable): Wraps an iteration."""
+        raise NotImplementedError
 
     # Spans
 
@@ -213,10 +213,6 @@ class Source(ABC):
     def raw_span_scores(self, spans: Spans) -> Floats:
         """Return the uncalibrated probability of each span: the product of the probabilities of its tokens."""
         return product_of(spans)
-
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """Store calibrated scores, (start, end, label) -> score, with the spans of a Doc. attr: Prefix of the calib pipe."""
-        raise NotImplementedError
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Return label -> number of its units in gold Docs, for all gold labels, even if the component does not know them."""

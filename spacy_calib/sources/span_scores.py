@@ -1,8 +1,8 @@
-"""Sources of span scores: from attributes of a span group, an extension or a function, and spaCy's span categorizer."""
+"""Sources of span scores: from attributes of a span group or an extension, and from spaCy's span categorizer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,6 @@ from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, split_score_names
 from .source import OutputSource, overwriting_pipe, reasons_not_to_run, to_numpy
 
-# Function from a Doc to its spans, each with a score.
-ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
 # (start, end, column) of each span, and scores: for a Doc without spans.
 _NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
 
@@ -34,11 +32,10 @@ class SpanScoresSource(LeftScoresSource):
 
     component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
     spans_key (str): Key of `doc.spans`, in predicted and gold Docs; "" for `doc.ents`.
-    score (str | list | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for
-        `doc.spans[spans_key].attrs[NAME]`, or a function of the registry calib_scores, (doc) -> pairs (span, score), where
-        spans that are not on the Doc are candidates. None means "scores" for `doc.spans`, and "_.score" for `doc.ents`. For
-        `doc.ents` a name without "_." is the key of a span group that `spans_from` made; its spans that are not entities are
-        candidates. Names of further scores in [0, 1] follow after commas or in a list; the first score replaces missing ones.
+    score (str | list | None): "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`.
+        None means "scores" for `doc.spans`, and "_.score" for `doc.ents`. For `doc.ents` a name without "_." is the key of a
+        span group that `spans_from` made; its spans that are not entities are candidates. Names of further scores in [0, 1]
+        follow after commas or in a list; the first score replaces missing ones.
     outside (bool): Whether "O" has a score: 1 minus the maximum of the others.
     RAISES C001: a score that is not a name, or labels that are not distinct. C111: a label that no config can contain.
     """
@@ -56,19 +53,14 @@ class SpanScoresSource(LeftScoresSource):
     ):
         super().__init__(component, labels)
         self.spans_key = spans_key
-        setting: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
-        names = split_score_names(setting)
-        if not names and not callable(setting):
-            requirement = "a name, several, or a function of the registry calib_scores"
-            raise calib_error("C001", name="score", wanted=requirement, given=repr(score))
-        self.score: Any = names[0] if names else setting
-        self.further_score_names = names[1:]
-        # The group that contains the spans with a score, and the name of its attribute.
+        default_score = "scores" if spans_key else f"{EXTENSION}score"
+        self.score, *further_names = split_score_names(default_score if score is None else score)
+        self.further_score_names = tuple(further_names)
+        # The group that contains the spans with a score; `score` is the name of its attribute.
         self._group = spans_key
-        if names and not spans_key and not self._is_extension:
+        if not spans_key and not self._is_extension:
             self._group, self.score = self.score, "scores"
         self.outside = outside
-        self.keeps_span_scores = bool(spans_key)
 
     @property
     def distributions(self) -> bool:  # type: ignore[override]
@@ -91,13 +83,7 @@ class SpanScoresSource(LeftScoresSource):
 
     @property
     def where(self) -> str:
-        if not isinstance(self.score, str):
-            return f"the function {getattr(self.score, '__name__', type(self.score).__name__)}"
         return f"span.{self.score}" if self._is_extension else f"doc.spans['{self._group}'].attrs['{self.score}']"
-
-    @property
-    def _is_extension(self) -> bool:
-        return isinstance(self.score, str) and self.score.startswith(EXTENSION)
 
     @property
     def _span_annotation(self) -> Annotation:
@@ -105,7 +91,7 @@ class SpanScoresSource(LeftScoresSource):
         return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
 
     def reasons_not_to_read(self, docs: Sequence[Doc]) -> list[str]:
-        for name in (str(self.score), *self.further_score_names):
+        for name in (self.score, *self.further_score_names):
             if name.startswith(EXTENSION):
                 check_extension(Span, name.removeprefix(EXTENSION))
         return [self._why_missing(doc) for doc in docs]
@@ -120,17 +106,13 @@ class SpanScoresSource(LeftScoresSource):
         group = doc.spans[self._group]
         if len(group) and not self._span_annotation.spans_on(doc):
             return f"tokens were merged or split since doc.spans['{self._group}'] was set"
-        in_group = isinstance(self.score, str) and not self._is_extension
-        return f"there is nothing at {self.where}" if in_group and len(group) and self.score not in group.attrs else ""
+        has_scores = self._is_extension or self.score in group.attrs
+        return f"there is nothing at {self.where}" if len(group) and not has_scores else ""
 
     def scored_spans(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
-        """Return (span, score, further scores) of the spans with a score. RAISES C281 to C283, C286: unreadable scores."""
-        if not isinstance(self.score, str):
-            scored_pairs = _pairs_of(self.score, doc, self.where)
-            spans, columns = [span for span, _ in scored_pairs], [[value for _, value in scored_pairs]]
-        else:
-            spans = list(self._span_annotation.spans_on(doc))
-            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.further_score_names)]
+        """Return (span, score, further scores) of the spans with a score. RAISES C281 to C283: unreadable scores."""
+        spans = list(self._span_annotation.spans_on(doc))
+        columns = [self._values(doc, spans, name) for name in (self.score, *self.further_score_names)]
         result = []
         for span, *values in zip(spans, *columns, strict=True):
             score, *extra = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)
@@ -157,7 +139,7 @@ class SpanScoresSource(LeftScoresSource):
         return {span.label_ for doc in docs for span, *_ in self.scored_spans(doc)}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the scores of tokens and spans. RAISES C281 to C283, C286: unreadable scores."""
+        """Return the scores of tokens and spans. RAISES C281 to C283: unreadable scores."""
         column = {label: i for i, label in enumerate(self.score_labels(pipe))}
         by_doc = [self._read_doc(doc, column) for doc in docs]
         spans = stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs])
@@ -180,30 +162,6 @@ class SpanScoresSource(LeftScoresSource):
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.scores
-
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        write_in_group(doc, self.spans_key, attr, scores)
-
-
-def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]]:
-    """Call a function on a Doc and return its (span, score) pairs. RAISES C286: it returned something else."""
-    result = function(doc)
-    try:
-        pairs = [(span, score) for span, score in result]
-    except (TypeError, ValueError):
-        raise calib_error("C286", where=where, given=repr(result)) from None
-    for span, _ in pairs:
-        if not isinstance(span, Span) or span.doc is not doc or not len(span):
-            raise calib_error("C286", where=where, given=repr(span))
-    return pairs
-
-
-def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-    """Write scores of the spans in `doc.spans[key]` to its `attrs["<attr>_scores"]`. scores: (start, end, label) -> score."""
-    if key in doc.spans:
-        group = doc.spans[key]
-        group_scores = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
-        group.attrs[f"{attr}_scores"] = np.array(group_scores, dtype=np.float64)
 
 
 def read_spans(
@@ -239,12 +197,13 @@ class SpancatSource(OutputSource):
     reads = ("spancat", "spancat_singlelabel")
     events = tuple(EVENTS)
     singleton_labels = ("O",)
-    keeps_span_scores = True
     component_classes = (SpanCategorizer,)
 
     def __init__(self, component: str = "spancat", lowest: float | None = None):
         super().__init__(component)
-        self.lowest = None if lowest is None else check_lowest(lowest)
+        if lowest is not None and (isinstance(lowest, bool) or not isinstance(lowest, (int, float)) or not 0 < lowest < 1):
+            raise calib_error("C001", name="lowest", wanted="a number between 0 and 1", given=repr(lowest))
+        self.lowest = None if lowest is None else float(lowest)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return "" if self.lowest is None else overwriting_pipe(nlp, name, pipe)
@@ -275,9 +234,6 @@ class SpancatSource(OutputSource):
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.scores
 
-    def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        write_in_group(doc, pipe.key, attr, scores)
-
 
 def _why_missing(doc: Doc, key: str) -> str:
     """Return in words why the scores of a span group cannot be read from a Doc, "" if they can."""
@@ -305,29 +261,19 @@ def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tupl
 
 
 def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: Floats) -> tuple[Marginals, Spans]:
-    """Return token scores and spans of a Doc: `doc.spans[key]` with known labels, and candidates (`_find_candidates`)."""
+    """Return token scores and spans of a Doc: spans of `doc.spans[key]` with known labels, then candidates not among them.
+
+    candidates, scores: Start, end and column of each candidate, and its score, as `_find_candidates` returns them.
+    """
     group: Any = doc.spans.get(key, ())
     raw = span_scores(group) if len(group) else None
     span_rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
     table = np.array(span_rows, dtype=np.intp).reshape(-1, 3)
-    scores_on_doc = np.clip(np.zeros(0) if raw is None else raw, 0.0, 1.0)
+    scores_on_doc = np.zeros(0) if raw is None else raw
     has_label = table[:, 2] >= 0
-    return with_candidates(table[has_label], scores_on_doc[has_label], candidates, scores, len(doc), len(column))
-
-
-def with_candidates(
-    table: Ints, span_scores: Floats, candidates: Ints, scores: Floats, n_tokens: int, n_labels: int
-) -> tuple[Marginals, Spans]:
-    """Return `read_spans` of the spans on a Doc (table, span_scores) and of the candidates (scores) that are not among them."""
+    table, scores_on_doc = table[has_label], scores_on_doc[has_label]
     on_doc = set(map(tuple, table.tolist()))
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
     all_spans = np.concatenate([table, candidates[is_new]])
-    all_scores = np.concatenate([span_scores, np.clip(scores[is_new], 0.0, 1.0)])
-    return read_spans(all_spans, all_scores, np.arange(len(all_spans)) < len(table), n_tokens, n_labels, outside=True)
-
-
-def check_lowest(lowest: float) -> float:
-    """Return the setting `lowest` as a float. RAISES C001: it is not in (0, 1)."""
-    if isinstance(lowest, bool) or not isinstance(lowest, (int, float)) or not 0 < lowest < 1:
-        raise calib_error("C001", name="lowest", wanted="a number between 0 and 1", given=repr(lowest))
-    return float(lowest)
+    all_scores = np.clip(np.concatenate([scores_on_doc, scores[is_new]]), 0.0, 1.0)
+    return read_spans(all_spans, all_scores, np.arange(len(all_spans)) < len(table), len(doc), len(column), outside=True)

@@ -2,7 +2,6 @@
 
 from zlib import crc32
 
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
@@ -29,11 +28,4 @@ def guess(doc: Doc) -> Doc:
     return doc
 
 
-@spacy.registry.calib_scores("plugin.Percent.v1")
-def make_percent():
-    """A function that finds the scores itself."""
-
-    def percent(doc: Doc) -> list[tuple[Span, float]]:
-        return [(ent, 0.5 * ent._.trust) for ent in doc.ents]
-
-    return percent
+Span.set_extension("half_trust", getter=lambda span: 0.5 * span._.trust, force=True)

@@ -109,9 +109,6 @@ def test_every_entity_carries_probabilities_and_no_token(calibrated_ner, entity_
             (ent.start, ent.end, ent.label_, ent._.calib_score) for ent in doc.ents
         ]
         assert {one.event for one in doc._.calib_ent.ents} <= {"exact"}
-    meta = nlp.get_pipe_meta("calib_ent")
-    assert "span._.calib_ent_score" in meta.assigns
-    assert not {"token._.calib_ent_score", "token._.calib_ent_raw", "token._.calib_ent_scores"} & set(meta.assigns)
 
 
 def test_tokens_have_scores_where_the_config_block_says_so(ner_model, entity_dev, entity_test, tmp_path):

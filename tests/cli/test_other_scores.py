@@ -47,8 +47,8 @@ def place(tmp_path_factory) -> Path:
 def fit(place: Path, kind: str, output: Path, *more: object, score: str = ""):
     name, where = KINDS[kind]
     settings = (f"{SOURCE}@calib_sources", f"spacy-calib.{name}.v1", f"{SOURCE}component", "guess")
-    given = () if score is None else (f"{SOURCE}score", score or where)
-    return calib("fit", place / "model", place / "dev.spacy", output, *settings, *given, "--code", CODE, *more)
+    settings += (f"{SOURCE}score", score or where)
+    return calib("fit", place / "model", place / "dev.spacy", output, *settings, "--code", CODE, *more)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,8 @@ def test_what_is_missed_cannot_be_bounded_where_nothing_is_said_of_tokens_outsid
     ok(calib("threshold", tmp_path / "m", test, "--recall", "0.9", "--code", CODE))
 
 
-def test_a_function_by_a_dotted_setting(place, tmp_path):
-    percent = (f"{SOURCE}score.@calib_scores", "plugin.Percent.v1")
-    ok(fit(place, "spans", tmp_path / "m", *percent, "--method", "isotonic", score=None))
+def test_an_extension_that_computes_scores(place, tmp_path):
+    ok(fit(place, "spans", tmp_path / "m", "--method", "isotonic", score="_.half_trust"))
     doc = spacy.load(tmp_path / "m")("Ann saw Rome")
     assert [ent._.calib_raw for ent in doc.ents] == [0.5 * ent._.trust for ent in doc.ents]
 

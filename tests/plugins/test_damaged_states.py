@@ -143,7 +143,7 @@ def test_answers_in_a_cache(fuzz, tmp_path):
     nlp = asking(cache=str(tmp_path / "answers.sqlite"))
     pipe, text = nlp.get_pipe("names"), "Ann of Rome tree Kim lights"
     nlp(text)
-    with closing(sqlite3.connect(pipe.cache.path)) as held:
+    with closing(sqlite3.connect(pipe.cache)) as held:
         ((digest, whole),) = held.execute("SELECT digest, answer FROM answers")
         codes = []
         for seed in range(CASES // 3):

@@ -354,7 +354,7 @@ def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, 
 def test_a_side_task_of_training_is_no_tagger():
     from spacy.pipeline.multitask import MultitaskObjective
 
-    from spacy_calib.sources.find import find_component, source_name_for
+    from spacy_calib.sources.find import ComponentIdentity, find_component, source_name_for
     from spacy_calib.sources.heads import SoftmaxSource
 
     nlp = linking()
@@ -362,7 +362,7 @@ def test_a_side_task_of_training_is_no_tagger():
     nlp._components.append(("nn_labeller", side))
     assert source_name_for(side) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'nn_labeller' .MultitaskObjective. .*it is a side task of training"):
-        find_component(nlp, SoftmaxSource("nn_labeller"), "", ())
+        find_component(nlp, SoftmaxSource("nn_labeller"), ComponentIdentity())
 
 
 def test_a_text_without_entities_is_read_and_has_no_links(fitted):

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 
 from spacy_calib import CalibError
-from spacy_calib.calibration.cutoffs import Cutoffs, RecallCutoffs
+from spacy_calib.calibration.cutoffs import RecallCutoffs
 from tests.cli.conftest import entity_docs, entity_examples, trained_recognizer
 from tests.conftest import run_upstream
 from tests.forked import in_own_process
@@ -101,10 +101,10 @@ def scores_of(results) -> dict[tuple[int, int, str], float]:
     return {(r.start, r.end, r.entity_type): r.score for r in own}
 
 
-def expected_of(doc: Doc, factor: float = 1.0, attr: str = "calib") -> dict[tuple[int, int, str], float]:
+def expected_of(doc: Doc, attr: str = "calib") -> dict[tuple[int, int, str], float]:
     """What they should be. Presidio drops results whose score is 0."""
     found = {
-        (ent.start_char, ent.end_char, MAPPED[ent.label_]): ent._.get(f"{attr}_score") * factor
+        (ent.start_char, ent.end_char, MAPPED[ent.label_]): ent._.get(f"{attr}_score")
         for ent in doc.ents
         if ent.label_ in MAPPED
     }
@@ -216,44 +216,15 @@ def test_labels_without_a_calibrated_score_are_warned_of_once(engine_class, own_
 
 
 @pytest.mark.filterwarnings("ignore:.*CW78")
-def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engine_class, configure, own_nlp):
+def test_the_multiplier_leaves_probabilities_alone(analyzing, engine_class, configure, own_nlp):
     with_ruler(own_nlp)
     settings = configure(low_score_entity_names=[*MAPPED.values(), "NRP"], low_confidence_score_multiplier=0.5)
-    for use, factor in ((False, 1.0), (True, 0.5)):
-        engine = engine_class(nlp=own_nlp, ner_model_configuration=settings, use_multiplier=use)
-        analyzer = analyzing(engine)
-        for text in TEXTS[:20]:
-            found = scores_of(analyzer.analyze(text, "en"))
-            without_score = [score for key, score in found.items() if key[2] == "NRP"]
-            assert without_score == [0.85 * 0.5] * text.count("dog")
-            assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(own_nlp(text), factor)
-
-
-CUTOFFS = {"label": {"PER": 0.6, "LOC": None, "ORG": 0.7}, "all": {"all": 0.6}}
-
-
-@pytest.mark.filterwarnings("ignore:.*CW78")
-@pytest.mark.parametrize("per", CUTOFFS)
-def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_class, own_nlp, per):
-    own_nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
-    with_ruler(own_nlp)
-    every = analyzing(engine_class(nlp=own_nlp))
-    accepted = analyzing(engine_class(nlp=own_nlp, accepted_only=True))
-    n_kept = n_dropped = 0
-    for text in TEXTS:
-        doc = own_nlp(text)
-        places = {ent.start_char: ent._.calib_accept for ent in doc.ents}
-        whole = scores_of(every.analyze(text, "en"))
-        kept = scores_of(accepted.analyze(text, "en"))
-        assert {key: whole[key] for key in kept} == kept
-        assert {key for key in whole if places[key[0]] is not False} == set(kept)
-        n_kept += sum(places[key[0]] is True for key in kept)
-        n_dropped += len(whole) - len(kept)
-        assert [key for key in kept if key[2] == "LOCATION" and per == "label"] == []
-        assert sum(key[2] == "NRP" for key in kept) == text.count("dog"), "what has no score stays in"
-        assert all(score >= 0.6 for key, score in kept.items() if key[2] != "NRP")
-    assert n_kept > 5
-    assert n_dropped > 5
+    analyzer = analyzing(engine_class(nlp=own_nlp, ner_model_configuration=settings))
+    for text in TEXTS[:20]:
+        found = scores_of(analyzer.analyze(text, "en"))
+        without_score = [score for key, score in found.items() if key[2] == "NRP"]
+        assert without_score == [0.85 * 0.5] * text.count("dog")
+        assert {key: score for key, score in found.items() if key[2] != "NRP"} == expected_of(own_nlp(text))
 
 
 @pytest.mark.parametrize(("per", "values"), [("all", {"all": None}), ("label", {"PER": None, "LOC": 0.3, "ORG": 1.0})])
@@ -327,9 +298,7 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
 
 
 @pytest.mark.parametrize(("options", "sentence"), [
-    ({"accepted_only": True}, "accepted_only must be False until the pipe 'calib' has cut-offs"),
     ({"flagged": True}, r"flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"),
-    ({"flagged": True, "accepted_only": True}, "flagged must be False with accepted_only"),
     ({"attr": "sure"}, r"attr must be .*\(calib\), but 'sure' was given"),
 ])  # fmt: skip
 def test_settings_that_do_not_fit_the_pipe_are_refused(engine_class, nlp, options, sentence):

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
-from spacy_calib.sources.find import find_component, registered_sources, source_name_for
+from spacy_calib.sources.find import ComponentIdentity, find_component, registered_sources, source_name_for
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.scores_on_doc import DocScoresSource, TokenScoresSource
 from spacy_calib.sources.source import Source
@@ -212,7 +212,7 @@ def test_a_component_is_found_again_after_a_rename(case, world):
     old, new = source.component, "renamed"
     nlp.rename_pipe(old, new)
     try:
-        assert find_component(nlp, source, source.type_name(pipe), source.labels(pipe)) is pipe
+        assert find_component(nlp, source, ComponentIdentity(source.type_name(pipe), source.labels(pipe))) is pipe
     finally:
         nlp.rename_pipe(new, old)
 
@@ -263,7 +263,7 @@ def test_a_source_from_outside_goes_before_ours(register):
     assert source_name_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
     assert source_name_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'tagger' .Tagger.* spancat_singlelabel, .*sentencizer"):
-        find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), "", ())
+        find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), ComponentIdentity())
 
 
 def test_a_source_that_needs_settings_is_not_asked(register):

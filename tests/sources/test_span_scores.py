@@ -165,29 +165,6 @@ def test_what_is_loaded_comes_with_its_labels(conf, register):
         assert nlp.from_bytes(data).get_pipe("calib").labels == nlp.get_pipe("calib").source.labels(None) == labels
 
 
-def test_a_registered_function_finds_spans_and_scores(register):
-    def scores(doc):
-        return [(span, 0.01 * int(span.kb_id_)) for span in doc.ents] + [(Span(doc, 4, 6, "LOC"), 0.25)]
-
-    register("calib_scores", "mine.Percent.v1", lambda: scores)
-    examples = span_examples(80, 0, write=False)
-    rng = np.random.default_rng(3)
-    for example in examples:
-        example.predicted.set_ents(
-            [Span(example.predicted, s.start, s.end, s.label, kb_id=str(rng.integers(30, 99))) for s in example.predicted.ents]
-        )
-    nlp, calib = fitted_pipe(examples, score={"@calib_scores": "mine.Percent.v1"})
-    doc = calib(examples[0].predicted)
-    assert [span._.calib_raw for span in doc.ents] == pytest.approx([0.01 * int(span.kb_id_) for span in doc.ents])
-    # What does not stand on the Doc is a candidate.
-    (candidate,) = doc._.calib.candidates
-    assert (candidate.start, candidate.end, candidate.label, candidate.raw) == (4, 6, "LOC", 0.25)
-    assert Span(doc, 4, 6, "LOC")._.calib_score is None
-    assert calib.fit_info.spans.candidates == 80
-    again = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("calib")
-    assert again.source.score is scores
-
-
 def test_a_span_without_a_score_gets_none(conf):
     _, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
@@ -330,18 +307,8 @@ def test_of_entities_a_name_is_the_key_of_a_group():
 
 @pytest.mark.parametrize("score", ["", "found,", [], ["found", 3], 5])
 def test_scores_without_a_name(score):
-    with pytest.raises(CalibError, match=r"\[C001\] score must be a name, several, or a function"):
+    with pytest.raises(CalibError, match=r"\[C001\] score must be a name, or several"):
         SpanScoresSource(score=score)
-
-
-@pytest.mark.parametrize("given", [None, [0.5], [("Ann", 0.5)], 3])
-def test_a_function_that_gives_no_pairs(given):
-    def scores(doc):
-        return given
-
-    doc = span_examples(1, 1, write=False)[0].predicted
-    with pytest.raises(CalibError, match=says("C286")):
-        SpanScoresSource(score=scores, labels=LABELS).read(None, [doc])
 
 
 def test_labels_that_are_not_those_of_the_component(conf):

@@ -20,6 +20,7 @@ from spacy.tokens import Doc
 from ...annotations.cats import CATS
 from ...errors import CalibError, brief
 from ...sources.tool_spans import spans_from
+from .factory import AnswersSettings
 from .messages import WARNINGS, calib_error
 from .paths import JsonFields
 from .response import SCORES, Answer, Field
@@ -66,41 +67,25 @@ class Cache:
             connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", [digest, json.dumps(answer.plain())])
 
 
-class AnswersPipe(Pipe):
+class AnswersPipe(Pipe, AnswersSettings):
     """The component `calib_answers`: it sends each text to `ask`, reads the answer, and writes it on the Doc with scores.
 
-    ask (Callable): (text) -> response. read (dict | None): Paths to texts and types in JSON; None reads lines "text -> TYPE",
-    or categories. types (dict | None): Name of a type in the prompt -> label. into (str): "ents", "cats" or a span group. key
-    (str): Span group, or prefix of the scores of "cats". threshold (float): Minimum score of entities. misaligned (str):
-    "expand", "contract" or "strict" (leave out) spans that are not whole tokens. cache (str): File for answers, or "".
-    n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter): Number of answers that were
-    complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but "" give a warning the first time.
-    RAISES C001: "cats" without types.
+    settings: Fields of AnswersSettings; each is an attribute. reader (Callable): (Answer) -> fields, (text, type) pairs or
+    probabilities of categories. n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter):
+    Number of answers that were complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but "" give
+    a warning the first time. RAISES C001: "cats" without types. C648: `read` is no path.
     """
 
-    def __init__(
-        self,
-        nlp: Language,
-        name: str,
-        *,
-        ask: Callable[[str], Any],
-        read: dict[str, str] | None,
-        types: dict[str, str] | None,
-        into: str,
-        key: str,
-        threshold: float,
-        misaligned: str,
-        cache: str,
-    ):
-        if into == CATS and not types:
-            raise calib_error("C001", name="types", wanted="given if into is 'cats'", given=repr(types))
-        self.nlp, self.name, self.ask, self.types, self.into = nlp, name, ask, types, into
-        self.key = key if into in (ENTS, CATS) else into
-        self.threshold, self.misaligned = threshold, misaligned
-        default = self._category if into == CATS else Answer.lines
-        self.read: Callable[[Answer], Any] = JsonFields(**read) if read else default
-        self.cache = Cache(cache) if cache else None
-        self.n_asked, self._key = 0, uuid4().hex  # _key stands for the settings outside of a pipeline
+    def __init__(self, nlp: Language, name: str, **settings: Any):
+        AnswersSettings.__init__(self, **settings)
+        if self.into == CATS and not self.types:
+            raise calib_error("C001", name="types", wanted="given if into is 'cats'", given=repr(self.types))
+        self.nlp, self.name = nlp, name
+        self.group_key = self.key if self.into in (ENTS, CATS) else self.into
+        default = self._category if self.into == CATS else Answer.lines
+        self.reader: Callable[[Answer], Any] = JsonFields(**self.read) if self.read else default
+        self._cache = Cache(self.cache) if self.cache else None
+        self.n_asked, self._random_key = 0, uuid4().hex
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
@@ -116,12 +101,12 @@ class AnswersPipe(Pipe):
     def calib_source(self) -> dict[str, Any]:
         """Config block of the source that reads the scores of this component, for `calib`."""
         if self.into == CATS:
-            names = [CATS, *(f"{self.key}_{name}" for name in _CATEGORY_SCORES)]
+            names = [CATS, *(f"{self.group_key}_{name}" for name in _CATEGORY_SCORES)]
             return {"@calib_sources": "spacy-calib.DocScores.v1", "score": names}
         settings = (
-            {"score": [self.key, *SCORES[1:]]}
+            {"score": [self.group_key, *SCORES[1:]]}
             if self.into == ENTS
-            else {"spans_key": self.key, "score": ["scores", *SCORES[1:]]}
+            else {"spans_key": self.group_key, "score": ["scores", *SCORES[1:]]}
         )
         return {"@calib_sources": "spacy-calib.SpanScores.v1", **settings}
 
@@ -137,7 +122,7 @@ class AnswersPipe(Pipe):
     def answer(self, text: str) -> Answer:
         """Return the answer on a text, cached or new. RAISES C641 to C643, C647: unreadable. C644: `ask` fails. C646: cache."""
         digest = self._digest(text)
-        answer = None if self.cache is None else self.cache.get(digest)
+        answer = None if self._cache is None else self._cache.get(digest)
         if answer is None:
             try:
                 response = self.ask(text)
@@ -145,14 +130,14 @@ class AnswersPipe(Pipe):
                 raise calib_error("C644", name=self.name, text=brief(text), why=brief(error, 200)) from error
             self.n_asked += 1
             answer = Answer.from_response(response)
-            if self.cache is not None:
-                self.cache.put(digest, answer)
+            if self._cache is not None:
+                self._cache.put(digest, answer)
         return answer
 
     def _digest(self, text: str) -> str:
         """Return the cache key: a digest of the text and the config block `ask` (a random key if in no pipeline)."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
-        settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._key
+        settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._random_key
         return hashlib.sha256(
             json.dumps([settings, text], sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
         ).hexdigest()
@@ -161,7 +146,7 @@ class AnswersPipe(Pipe):
         """Return (fields, or a mapping of categories; number of fields not found in the answer; outcome; why unreadable)."""
         outcome, empty = answer.outcome, dict[str, float]() if self.into == CATS else list[Field]()
         try:
-            reading = self.read(answer) if answer.tokens or not outcome else empty
+            reading = self.reader(answer) if answer.tokens or not outcome else empty
             return (*_as_fields(answer, reading), outcome, "")
         except CalibError:
             raise
@@ -182,7 +167,7 @@ class AnswersPipe(Pipe):
             return
         spans, counts = answer.found_in(doc.text, reading, self.types)
         options: dict[str, Any] = {"threshold": self.threshold, "misaligned": self.misaligned, "beside": SCORES[1:]}
-        group = spans_from(doc, spans, self.key, ents=self.into == ENTS, **options)
+        group = spans_from(doc, spans, self.group_key, ents=self.into == ENTS, **options)
         counts = dict(Counter(counts) + Counter(absent=n_missing)) | ({outcome: 1} if outcome else {})
         group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}
 
@@ -194,7 +179,7 @@ class AnswersPipe(Pipe):
         text = answer.text[start:].casefold()
         category = max((name for name in self.types or () if text.startswith(name.casefold())), key=len, default="")
         scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
-        doc.user_data.update({f"{self.key}_{name}": scores[name] for name in _CATEGORY_SCORES if name in scores})
+        doc.user_data.update({f"{self.group_key}_{name}": scores[name] for name in _CATEGORY_SCORES if name in scores})
 
 
 def _find_start(answer: Answer) -> int:

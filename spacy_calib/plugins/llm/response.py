@@ -48,8 +48,6 @@ class Answer:
         >>> answer = Answer.from_response({"tokens": ["dog", " ->", " animal"], "logprobs": [-0.1, -0.01, -0.2]})
         >>> answer.lines()
         [Field(text='dog', label='animal', start=0, end=3, label_start=7)]
-        >>> round(answer.logprob(0, 3), 3)
-        -0.1
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -62,19 +60,19 @@ class Answer:
     # Reading
 
     @classmethod
-    def from_response(cls, response: object, choice: int = 0) -> Answer:
-        """Read one choice of a response; thoughts before the answer and special tokens after it are dropped.
+    def from_response(cls, response: object) -> Answer:
+        """Read the first choice of a response; thoughts before the answer and special tokens after it are dropped.
 
         response: Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
-        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice of it; a list of tokens; or a
-        mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. choice (int): Index of the choice.
+        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; another choice of it; a list of tokens;
+        or a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists.
         RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number
         that is no log-probability. C647: token numbers in place of texts.
         """
         if isinstance(response, Answer):
             return response
         try:
-            items, outcome = read_response(response, choice)
+            items, outcome = read_response(response)
             logprobs = tuple(_check_logprob(number) for _, number, _ in items)
             all_tops = [
                 tuple((token, _check_logprob(number)) for token, number in tops if number is not None) for *_, tops in items
@@ -127,10 +125,6 @@ class Answer:
     def _bounds(self) -> tuple[list[int], list[int]]:
         """(first character of each token, highest end of any token up to it), both ascending for binary search."""
         return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
-
-    def logprob(self, start: int, end: int) -> float:
-        """Return the summed log-probability of the tokens that have a character in start:end. RAISES C642: one is unknown."""
-        return sum(self._logprob_at(index) for index in self._find_tokens(start, end))
 
     def _logprob_at(self, index: int) -> float:
         """Return the log-probability of a token. RAISES C642: it is unknown."""
@@ -240,30 +234,48 @@ class Answer:
         of fields left out as "invented", of a type that is not in `types`, or as "absent", not in the text).
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
-        is_taken, starts = bytearray(len(text)), set[tuple[int, str]]()
-        occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}  # each of several equal fields takes the next
+        places = _Places(text)
         counts: Counter[str] = Counter()
-        spans: dict[int, dict[str, Any]] = {}
+        spans: dict[int, dict[str, Any]] = {}  # number of the field -> its span
         fields = list(fields)
         for index in sorted(range(len(fields)), key=lambda index: -len(fields[index].text)):
-            field, span = fields[index], None
+            field = fields[index]
             label = field.label if labels is None else labels.get(field.label.casefold()) or labels.get(_normalize(field.label))
             if not label:
                 counts["invented"] += 1
                 continue
-            words = " ".join(field.text.split())
-            for overlaps in (False, True):  # first where the characters are free
-                candidates = occurrences.setdefault((words, label, overlaps), _find_words(text, words))
-                free = ((a, b) for a, b in candidates if (a, label) not in starts and (overlaps or not any(is_taken[a:b])))
-                span = span or next(free, None)
-            if span is None:
+            place = places.take(" ".join(field.text.split()), label)
+            if place is None:
                 counts["absent"] += 1
                 continue
-            is_taken[slice(*span)] = b"\1" * (span[1] - span[0])
-            starts.add((span[0], label))
             scores = self.scores(field)
-            spans[index] = {"start": span[0], "end": span[1], "label": label, "score": scores[SCORES[0]], **scores}
+            spans[index] = {"start": place[0], "end": place[1], "label": label, "score": scores[SCORES[0]], **scores}
         return [spans[index] for index in sorted(spans)], dict(counts)
+
+
+class _Places:
+    """The places in a text that are given to fields, one after the other."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self._is_taken = bytearray(len(text))  # for each character, whether a field has it
+        self._starts: set[tuple[int, str]] = set()  # (first character, label) of each field
+        # Occurrences of words that no equal field has seen yet.
+        self._occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
+
+    def take(self, words: str, label: str) -> tuple[int, int] | None:
+        """Give the next free occurrence of some words to a field, and return (start, end); None if there is none.
+
+        It overlaps no other field if possible; else only no field with this label may begin at its first character.
+        """
+        for may_overlap in (False, True):
+            candidates = self._occurrences.setdefault((words, label, may_overlap), _find_words(self.text, words))
+            for start, end in candidates:
+                if (start, label) not in self._starts and (may_overlap or not any(self._is_taken[start:end])):
+                    self._is_taken[start:end] = b"\1" * (end - start)
+                    self._starts.add((start, label))
+                    return start, end
+        return None
 
 
 def _find_words(text: str, words: str) -> Iterator[tuple[int, int]]:

@@ -29,7 +29,7 @@ _NESTED = ("message", "response_metadata", "generation_info", "details", "meta_i
 _LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates",
           "chosenCandidates": "topCandidates", "tokens": "top_tokens", "content": "",
           "logprobs": "", "completion_probabilities": ""}  # fmt: skip
-_TOKEN = ("bytes", "token", "text", "content", "tok_str", "decoded_token")
+_TOKEN = ("bytes", "token", "text", "content", "decoded_token")
 _LOGPROB = ("logprob", "log_probability", "logProbability")
 # Thoughts that models write before an answer, and special tokens after it.
 _THOUGHTS = re.compile(
@@ -49,9 +49,9 @@ class Generation(NamedTuple):
     outcome: str = ""
 
 
-def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
-    body = _get_choice(response, choice)
+def read_response(response: Any) -> Generation:
+    """Read the first choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
+    body = _get_choice(response)
     objects = list(_with_nested(body))
     reasons = (get(item, *_REASON) for item in objects)
     names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
@@ -82,14 +82,14 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
-def _get_choice(response: Any, choice: int) -> Any:
-    """Return the part of a response that has the text and log-probabilities of one choice; join the chunks of a stream."""
+def _get_choice(response: Any) -> Any:
+    """Return the part of a response that has text and log-probabilities of its first choice; join the chunks of a stream."""
     if isinstance(response, Sequence) and response and not isinstance(response, str) and not _is_token(response[0]):
-        choices = [get(chunk, "choices") for chunk in response]  # None in a list of responses, as of vLLM
-        parts = [part for chunk in choices for part in (chunk or ())[choice:][:1]]
-        return (
-            _get_choice(response[choice], 0) if None in choices else _join_parts([get(part, "delta") for part in parts], parts)
-        )
+        choices = [get(chunk, "choices") for chunk in response]
+        if None in choices:  # a list of responses, as of vLLM
+            return _get_choice(response[0])
+        parts = [part for chunk in choices for part in chunk[:1]]
+        return _join_parts([get(part, "delta") for part in parts], parts)
     if _is_list(get(response, "output")):  # the Responses API of OpenAI
         parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
         return _join_parts(parts, [*parts, get(response, "incomplete_details")])
@@ -99,7 +99,7 @@ def _get_choice(response: Any, choice: int) -> Any:
         return {"outcome": FILTERED}
     if choices is None:
         return response
-    body = choices[choice] if isinstance(choices, Sequence) and -len(choices) <= choice < len(choices) else None
+    body = choices[0] if isinstance(choices, Sequence) and choices else None
     body = body[0] if isinstance(body, list) else body  # LangChain
     return get(body, "message") if get(get(body, "message"), "response_metadata") is not None else body
 
@@ -138,7 +138,7 @@ def _get_text(body: Any) -> str | None:
 def _is_token(item: Any) -> bool:
     """Return whether an item of a list describes a token: SGLang's (log-probability, number, text), or an object."""
     is_triple = isinstance(item, (list, tuple)) and len(item) == 3 and isinstance(item[0], float)
-    return is_triple or get(item, *_LOGPROB, "prob", "probs", "bytes", "token") is not None
+    return is_triple or get(item, *_LOGPROB, "bytes", "token") is not None
 
 
 def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
@@ -148,8 +148,7 @@ def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
     for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
-            names = ("top_logprobs", "top_probs", "probs")
-            return [(item, get(item, *names) if top is None else top) for item, top in zip_longest(items, tops or ())]
+            return [(item, get(item, "top_logprobs") if top is None else top) for item, top in zip_longest(items, tops or ())]
     tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
     if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
         return None
@@ -169,15 +168,8 @@ def _get_tops(tops: Any) -> list[Top]:
 
 
 def _get_logprob(item: Any) -> Any:
-    """Return the log-probability that an item has for its token, or None. RAISES C643: a probability outside of [0, 1]."""
-    if isinstance(item, (list, tuple)):
-        return item[0]  # a triple of SGLang: (log-probability, number, text)
-    number, probability = get(item, *_LOGPROB), get(item, "prob")
-    if number is not None or probability is None:
-        return number
-    if isinstance(probability, (bool, str)) or not 0 <= probability <= 1:
-        raise calib_error("C643", given=repr(probability))
-    return math.log(probability) if probability else -math.inf
+    """Return the log-probability that an object, or a triple of SGLang (log-probability, number, text), has; None for none."""
+    return item[0] if isinstance(item, (list, tuple)) else get(item, *_LOGPROB)
 
 
 def _get_bytes(token: Any) -> bytes:
@@ -198,12 +190,16 @@ def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
-    start = len(whole) if text == "" else max(0, whole.rfind(answer)) if answer else 0  # "": only thoughts
-    end = start + len(answer) if answer and answer in whole else len(whole)
+    start, end = 0, len(whole)  # the bytes of the answer among those of all tokens
+    if text == "":  # all tokens are thoughts
+        start = end
+    elif answer and answer in whole:
+        start = whole.rfind(answer)
+        end = start + len(answer)
     if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
         start += len(thoughts[0].encode("utf-8", "surrogateescape"))
-    ends = accumulate(len(token) for token, *_ in items)
     if (start, end) != (0, len(whole)):
+        ends = accumulate(len(token) for token, *_ in items)  # of each token, in bytes
         items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
     last = len(items)  # end of the visible tokens; white space after it stays, up to the first special token
     while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):

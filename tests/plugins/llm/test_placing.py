@@ -145,7 +145,7 @@ def test_asked_for_is_found_and_absent_and_invented(pairs, more, words, known, s
     random.Random(seed).shuffle(asked)
     nlp = NLP
     pipe = nlp.get_pipe("names")
-    pipe.types, pipe.read = {name: name.upper() for name in known}, lambda answer: asked
+    pipe.types, pipe.reader = {name: name.upper() for name in known}, lambda answer: asked
     doc = nlp.make_doc(" ".join(words) or "-")
     pipe._write(doc, answer)
     counts = doc.spans["answers"].attrs["counts"]

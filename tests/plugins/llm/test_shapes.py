@@ -24,10 +24,10 @@ EXPECTED = Answer(
 )  # fmt: skip
 
 
-def items(token: str = "token", number: str = "logprob", tops: str = "top_logprobs") -> list[dict[str, Any]]:
+def items(token: str = "token", number: str = "logprob") -> list[dict[str, Any]]:
     """An object for each token, with these names."""
     made = [{token: text, number: value} for text, value in TOKENS]
-    made[2][tops] = [{token: text, number: value} for text, value in (TOKENS[2], THING)]
+    made[2]["top_logprobs"] = [{token: text, number: value} for text, value in (TOKENS[2], THING)]
     return made
 
 
@@ -38,13 +38,6 @@ def of_vllm() -> Any:
     places = [{n: number(value, text)} for n, (text, value) in enumerate(TOKENS)]
     places[2] = {9: number(THING[1], THING[0]), **places[2]}  # not in order
     return SimpleNamespace(text=TEXT, token_ids=[0, 1, 2], logprobs=places, finish_reason="stop", index=0)
-
-
-def with_probabilities() -> list[dict[str, Any]]:
-    made = items(number="prob", tops="top_probs")
-    for item in (*made, *made[2]["top_probs"]):
-        item["prob"] = math.exp(item["prob"])
-    return made
 
 
 class Reason(enum.Enum):
@@ -84,7 +77,6 @@ FORMS: dict[str, Any] = {
         SimpleNamespace(text=TEXT, generation_info={"logprobs": {"content": items()}}, message=None),
     ]]),
     "llama.cpp": {"content": TEXT, "stop_type": "eos", "completion_probabilities": items()},
-    "llama.cpp, post_sampling_probs": {"content": TEXT, "stop_type": "eos", "completion_probabilities": with_probabilities()},
     "Gemini": {"candidates": [{
         "content": {"parts": [{"text": "hm", "thought": True}, {"text": TEXT}]}, "finishReason": "STOP",
         "logprobsResult": {"chosenCandidates": items("token", "logProbability"), "topCandidates": GEMINI_TOPS},
@@ -134,13 +126,6 @@ OF_DICTS = [name for name, form in FORMS.items() if isinstance(form, dict)]
 @pytest.mark.parametrize("form", OF_DICTS)
 def test_objects_are_read_as_mappings_are(form):
     assert Answer.from_response(as_objects(FORMS[form])) == Answer.from_response(FORMS[form])
-
-
-def test_probabilities_of_llama_cpp_before_it_had_objects():
-    old = {"content": "dog", "completion_probabilities": [{"content": "dog", "probs": [{"tok_str": "dog", "prob": 0.9}]}]}
-    assert Answer.from_response(old).logprob(0, 3) == pytest.approx(math.log(0.9))
-    with pytest.raises(CalibError, match="C643"):
-        Answer.from_response({"content": "dog", "completion_probabilities": [{"token": "dog", "prob": 1.5}]})
 
 
 def with_tokens(before: list[str], after: list[str], content: str | None = None) -> dict[str, Any]:
