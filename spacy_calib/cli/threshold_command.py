@@ -60,7 +60,7 @@ def threshold(
 
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
-        for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
+        for a recall "misses": the same with "recall" and `calibration.missed.EntityTokens.rows_of`; for both "review":
         `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
         with --check what `check_cutoffs_by` returns. With several pipes this is of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
@@ -211,7 +211,6 @@ def find_cutoffs(
     """
     import numpy as np
 
-    from ..calibration.missed import rows_of
     from ..gold.reading import texts_of
     from ..pipe.cutoffs import entity_tokens, gold_pairs, parts_for_review, precision_cutoffs
     from ..pipe.gold_checks import check_outcomes_of, watch_all
@@ -235,7 +234,7 @@ def find_cutoffs(
         if not tokens.in_gold("all", "all").any():  # tokens of any type
             raise calib_error("C309", data=data)
         flagging = tokens.find_cutoffs(recall, confidence, per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
+        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": tokens.rows_of(flagging)}
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     return result, accepting, flagging

@@ -13,7 +13,7 @@ from ..annotations import get_annotation
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
-from ..metrics.metric import figure_of, select_listed
+from ..metrics.metric import check_short_names, figure_of
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
 from ..registry import by_short
@@ -40,7 +40,7 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
         of metrics; "<attr>_gmce_per_group": group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags", or None.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
-    pairs, metrics = judged_pairs.pairs, select_listed(by_short("calib_metrics"))
+    pairs, metrics = judged_pairs.pairs, check_short_names(by_short("calib_metrics"))
     index_by_group = {} if groups is None else dict(zip(groups.names, group_slices(pairs, groups), strict=True))
     per_group: dict[str, dict[str, Any]] = {name: {} for name in index_by_group}
     scores: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[st
 
 def score_names() -> list[str]:
     """Return the names of all figures that are single numbers. RAISES C185, C190: two figures have one short name."""
-    return ["smce", "gmce", "ece", *select_listed(by_short("calib_metrics"))]
+    return ["smce", "gmce", "ece", *check_short_names(by_short("calib_metrics"))]
 
 
 class CalibScorer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
 from ...metrics.judged_view import JudgedView, predicted_indices
-from ...metrics.metric import losses, select_listed, title_of
+from ...metrics.metric import losses, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
@@ -133,11 +133,10 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
     pair_losses = losses(view.metrics)
     columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in pair_losses.values() for kind in _KINDS]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
-    metrics = select_listed(view.metrics)
     figures = []
-    for name in [*pair_losses, *(name for name in metrics if name not in pair_losses)]:
+    for name in [*pair_losses, *(name for name in view.metrics if name not in pair_losses)]:
         raw, calibrated, *intervals = intervals if name in pair_losses else (None, None)  # takes the next two
-        figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
+        figures.append(_figure(name, title_of(view.metrics[name], name), scores[name], raw, calibrated))
     return figures
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.metrics.judged_view import JudgedView, judged_entities, judged_tokens
-from spacy_calib.metrics.sentences import never_right
+from spacy_calib.metrics.judged_view import JudgedView, judged_entities, judged_tokens, never_right
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from spacy_calib.plugins.report.contents import view_contents
