@@ -18,20 +18,14 @@ Method = Literal["auto", "identity", "temperature", "platt", "beta", "histogram"
 Event = Literal["exact", "article", "type", "overlap", "head", "arc"]
 Picture = Literal["reliability", "top", "groups", "errors", "coverage", "all"]
 
-# Options that take one path; command -> options that take several.
+# Options that take a path.
 _PATHS = ("data", "output", "train_data", "config", "code")
-_LISTS = {"fit": ("gold",), "adapt": (), "evaluate": ("output",)}
 
 
 def _run(run: Any, options: dict[str, Any]) -> Any:
     """Call the command function `run` with `options`, the locals() of a function below; strings for files become Paths."""
     paths = {name: Path(options[name]) for name in _PATHS if isinstance(options.get(name), str)}
-    lists = {name: _as_paths(options[name]) for name in _LISTS[run.__name__] if options[name] is not None}
-    return run(**{**options, **paths, **lists, "model": str(options["model"])})
-
-
-def _as_paths(files: File | Sequence[File]) -> list[Path]:
-    return [Path(file) for file in ([files] if isinstance(files, (str, Path)) else files)]
+    return run(**{**options, **paths, "model": str(options["model"])})
 
 
 def fit(

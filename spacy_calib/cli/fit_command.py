@@ -103,7 +103,8 @@ def fit(
 
     for_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
     components = check_components(component, for_one, overrides)
-    gold_paths = [data, *map(Path, gold or ())]
+    more_gold = [gold] if isinstance(gold, (str, Path)) else gold or ()  # Python functions may be given a single path
+    gold_paths = [data, *map(Path, more_gold)]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
     options = {"attr": attr, "method": method, "groups": groups, "event": event}

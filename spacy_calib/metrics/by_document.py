@@ -156,23 +156,36 @@ def resample_means(
     counts = np.bincount(codes).astype(np.float64)
     means, residuals = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
     residual_rows = np.stack(residuals)
-    totals = resample_sums(
-        np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts]), n_samples, seed
-    )
-    # Of each resample: number of values, and over documents the sums of size^2, residual, residual^2, and residual * size.
+    sums = np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts])
+    distances = _studentised_distances(resample_sums(sums, n_samples, seed), n_documents)
+    errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residual_rows**2, axis=1)) / counts.sum()
+    return [
+        ResampledMean(mean, mean - row * error, n_documents) for mean, row, error in zip(means, distances, errors, strict=True)
+    ]
+
+
+def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
+    """Return how far the mean of each resample is from that of the data, in standard errors of the resample; rows are sorted.
+
+    totals (Floats): Of each resample the number of values, the sum over documents of their squared numbers of values, and for k
+        columns of values the sums over documents of residual, residual^2, and residual * number, shape (2 + 3 k, n_samples).
+    RETURNS (Floats): Shape (k, n_samples).
+    """
     sizes, squared_sizes = totals[:2]
     sums, squares, products = np.split(totals[2:], 3)
     shifts = sums / sizes
     spreads = squares - 2 * shifts * products + shifts**2 * squared_sizes
     spreads[spreads <= ROUNDING_NOISE * squares] = 0.0
-    correction = n_documents / max(1, n_documents - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        distances = shifts / (np.sqrt(correction * spreads) / sizes)
-    distances = _finite_distances(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), n_documents)
-    errors = np.sqrt(correction * np.sum(residual_rows**2, axis=1)) / counts.sum()
-    return [
-        ResampledMean(mean, mean - row * error, n_documents) for mean, row, error in zip(means, distances, errors, strict=True)
-    ]
+        distances = shifts / (np.sqrt(n_documents / max(1, n_documents - 1) * spreads) / sizes)
+    rows = np.sort(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), axis=1)
+    # Infinite distances, of resamples without variance, become quantiles of Student's t at their rank.
+    index, rank = np.nonzero(~np.isfinite(rows))
+    if len(index):
+        from scipy.special import stdtrit
+
+        rows[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (rows.shape[1] + 1))
+    return rows
 
 
 def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
@@ -185,17 +198,6 @@ def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floa
     size = np.bincount(codes, weights=np.abs(offsets)) + abs(mean) * counts
     is_noise = math.sqrt(np.sum(residuals**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
     return float(values[0] + mean), np.zeros_like(residuals) if is_noise else residuals
-
-
-def _finite_distances(distances: Floats, n_documents: int) -> Floats:
-    """Sort each row; infinite distances (of resamples without variance) become quantiles of Student's t at their rank."""
-    rows = np.sort(distances, axis=1)
-    index, rank = np.nonzero(~np.isfinite(rows))
-    if len(index):
-        from scipy.special import stdtrit
-
-        rows[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
-    return rows
 
 
 def mean_interval(

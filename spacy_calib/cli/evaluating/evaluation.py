@@ -16,13 +16,13 @@ from ..fitting.new_calib import insert_unfitted
 from ..fitting.settings import DEFAULTS
 from ..shared.command import check_option
 from ..shared.screen import number, shell_line
+from .options import PAGE, EvaluateRun
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...pipe.component import Calibrator
     from ...pipe.evaluation import Evaluation, PipeTable
-    from .options import EvaluateRun
 
 
 def evaluate_pipeline(run: EvaluateRun) -> Evaluation:
@@ -35,7 +35,7 @@ def evaluate_pipeline(run: EvaluateRun) -> Evaluation:
 
     nlp = run.begin(run.files())
     # Slices, pages and pictures are of fitted scores, and show whole sentences.
-    needs_fit = run.by is not None or bool(run.pages) or run.has_pictures
+    needs_fit = run.by is not None or bool(run.outputs[PAGE]) or run.has_pictures
     if has_fitted(run, nlp, needs_fit):
         examples = run.read(nlp)
         pipes = run.pipes(nlp, examples, allow_many=True)

@@ -50,21 +50,21 @@ def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[
     from ...pipe.component import Calibrator
     from ...pipe.gold_checks import has_gold_for
 
+    given_settings = [name for name, value in settings.items() if value is not None]
+    if any(name in ("--attr", "--config") or ".source." in name for name in given_settings):
+        return []
     default = DEFAULTS["source"]["component"]
-    fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    pipes = [pipe for pipe in fitted_calibs if pipe.source.component not in ("", default)]
-    is_chosen = any(
-        value is not None and (name in ("--attr", "--config") or ".source." in name) for name, value in settings.items()
-    )
-    if not pipes or is_chosen:
+    fitted_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    pipes = [pipe for pipe in fitted_pipes if pipe.source.component not in ("", default)]
+    if not pipes:
         return []
     with warnings.catch_warnings():  # the fit reads the gold again, and warns then
         warnings.simplefilter("ignore")
         examples = [example for path in paths for example in read_examples(nlp, path, gold_preproc=False)]
     if default in nlp.component_names and has_gold_for(nlp, default, [example.reference for example in examples]):
         return []
-    by_name = {pipe.name: pipe.source.component for pipe in pipes}
-    components = list(dict.fromkeys(by_name[name] for name in names_with_gold(pipes, examples)))
+    names = names_with_gold(pipes, examples)
+    components = list(dict.fromkeys(pipe.source.component for pipe in pipes if pipe.name in names))
     if len(components) != 1:
         return []
     if not silent:
