@@ -39,10 +39,12 @@ class Threshold:
 
     @property
     def precision(self) -> float | None:
+        """Share of the kept spans that are right; None if none is kept."""
         return self.right / self.kept if self.kept else None
 
     @property
     def share(self) -> float | None:
+        """Share of the spans that are kept; None without spans."""
         return self.kept / self.spans if self.spans else None
 
 

@@ -117,24 +117,22 @@ def mce(
     return float(np.sqrt(np.mean(np.square(list(per_tag.values()))))), per_tag
 
 
-def ece(
-    pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, norm: str = "l1", top: Ints | None = None
-) -> float | None:
+def ece(pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, top: Ints | None = None) -> float | None:
     """Return the top-label expected calibration error (Guo et al. 2017), over each token's pair with the highest raw score.
 
     pairs (Pairs | ArrayLike): n pairs; or the scores of n top labels, and then `scores` holds whether each label is right.
     scores (ArrayLike | None): With pairs: n probabilities that replace their raw scores. n_bins (int): Adaptive bins.
-    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Indices of the top pairs; None finds them.
+    top (Ints | None): Indices of the top pairs; None finds them.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(ece([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 6)
         0.25
     """
     if not isinstance(pairs, Pairs):
-        return calibration_error(pairs, () if scores is None else scores, n_bins, norm=norm)
+        return calibration_error(pairs, () if scores is None else scores, n_bins, norm="l1")
     values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
-    return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)
+    return calibration_error(values[top], pairs.hits[top], n_bins, norm="l1")
 
 
 def debiased_calibration_error(

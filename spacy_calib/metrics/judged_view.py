@@ -10,7 +10,6 @@ import numpy as np
 
 from ..pairs.build import JudgedPairs, top_pairs
 from ..types import Groups, Ints
-from .calibration_errors import group_slices
 from .proper import PROPER
 
 if TYPE_CHECKING:
@@ -46,9 +45,6 @@ class JudgedView(JudgedPairs):
     def min_tag_pairs(self) -> int:
         """Number of pairs that a tag needs to be evaluated by itself: twenty in each bin."""
         return 20 * self.n_bins
-
-    def group_slices(self) -> list[Ints]:
-        return group_slices(self.pairs, self.groups)
 
     def tag_slices(self) -> dict[int, Ints]:
         """Return tag (a column) -> indices of its pairs, for the tags that have any."""

@@ -182,9 +182,7 @@ def evaluate_pipe(
     for view in judged_views(pipe, examples, corpus, n_groups):
         figures = unit_figures(view, plain_name(annotation.name))
         if slice_of_doc is not None and not obstacle:
-            indices = predicted_indices(corpus, view)
-            slices = slices_by(slice_of_doc, corpus.docs[view.starts[indices]], indices)
-            figures["slices"] = {"by": by, **judge_slices(view, slices, indices, view.n_bins, view.seed)}
+            figures["slices"] = {"by": by, **_evaluate_slices(corpus, view, slice_of_doc)}
         units[view.kind] = UnitTable(view, figures)
     return PipeTable(
         pipe=pipe,
@@ -202,6 +200,13 @@ def evaluate_pipe(
     )
 
 
+def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Sequence[str | None]) -> dict[str, Any]:
+    """Evaluate the predicted labels of each slice, as `judge_slices` does. slice_of_doc: Slice of each Doc, None for none."""
+    indices = predicted_indices(corpus, view)
+    slices = slices_by(slice_of_doc, corpus.docs[view.starts[indices]], indices)
+    return judge_slices(view, slices, indices, view.n_bins, view.seed)
+
+
 def judged_views(
     pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
 ) -> list[JudgedView]:
@@ -209,10 +214,10 @@ def judged_views(
     scorer, (groups, span_groups) = scorer_like(pipe.scorer, n_groups), _groups_of(pipe, examples)
     options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    rows = judged_tokens(corpus, labels, groups=scorer.judging(groups, labels), **options)
+    rows = judged_tokens(corpus, labels, groups=scorer.groups_to_evaluate(groups, labels), **options)
     if span_groups is None:
         return [rows]
-    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
+    options |= {"groups": scorer.groups_to_evaluate(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
     return [judged_entities(corpus, span_labels, **options), rows]
 
 

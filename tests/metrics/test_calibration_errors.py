@@ -161,7 +161,6 @@ def test_ece_worked_by_hand():
     pairs = make_pairs(scores, hits, tags=[0, 1, 0, 1, 2, 0, 1], rows=[0, 0, 1, 1, 2, 3, 3], n_units=5)
     # Two bins: {0.6, 0.6} with 1 of 2: gap 0.1. {0.8, 0.9} with 2 of 2: gap 0.15.
     assert ece(pairs, n_bins=2) == pytest.approx(0.125)
-    assert ece(pairs, n_bins=2, norm="l2") == pytest.approx(math.sqrt((0.1**2 + 0.15**2) / 2))
 
 
 def test_ece_of_two_arrays_worked_by_hand():

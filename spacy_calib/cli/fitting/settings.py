@@ -63,7 +63,8 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
         setting that is no block with a registered function. C170: a dotted setting of something else.
     """
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
-    if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:  # a new prefix
+    old_attr = settings.get("attr", DEFAULTS["attr"])
+    if options.get("attr", old_attr) != old_attr:  # a pipe with a new prefix has that as its name
         name = options["attr"]
     dotted_settings = parse_dotted(overrides, name, options)
     settings = merge_settings(settings, dotted_settings)

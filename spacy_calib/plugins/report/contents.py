@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
+from ...metrics.calibration_errors import group_slices
 from ...metrics.judged_view import JudgedView, predicted_indices
 from ...metrics.metric import losses, title_of
 from ...metrics.proper import decompose
@@ -149,7 +150,7 @@ def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, A
     "change" of the error.
     """
     extended_rows = []
-    for index, (row, pair_index) in enumerate(zip(rows, view.group_slices(), strict=True)):
+    for index, (row, pair_index) in enumerate(zip(rows, group_slices(view.pairs, view.groups), strict=True)):
         raw, hits = view.pairs.scores[pair_index], view.pairs.hits[pair_index]
         low, high = _bounds(error_interval(raw, hits, view.documents[pair_index], view.n_bins, seed=view.seed))
         change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None

@@ -24,7 +24,7 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
     from .page import render_report
 
     contents = page_contents(evaluation)
-    text = render_report(contents) if paths else ""
+    text = render_report(contents)
     for path in paths:
         write_text(path, text)
     return contents
@@ -39,7 +39,7 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
         notes += pipe_notes
     names = [view["name"] for view in views]
     for view, name in zip(views, names, strict=True):
-        if names.count(name) > 1:
+        if names.count(name) > 1:  # two pipes of one component
             view["name"] = f"{name} ({view['pipe']})"
     return {
         "title": f"How well calibrated are the scores of {evaluation.name}?",
