@@ -63,8 +63,6 @@ REGISTERED = {
         "spacy-calib.FurtherScores.v1": ".context.tokens:FurtherScores",
     },
     "calib_metrics": {
-        "spacy-calib.CalibrationError.v1": ".metrics.calibration_errors:CalibrationError",
-        "spacy-calib.DebiasedCalibrationError.v1": ".metrics.calibration_errors:DebiasedCalibrationError",
         "spacy-calib.Brier.v1": ".metrics.proper:Brier",
         "spacy-calib.LogLoss.v1": ".metrics.proper:LogLoss",
         "spacy-calib.SmoothCalibrationError.v1": ".metrics.smooth_error:SmoothCalibrationError",

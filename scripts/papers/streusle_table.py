@@ -31,16 +31,17 @@ from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.metrics import (
     Interval,
     brier,
-    document_bootstrap,
     error_interval,
     log_loss,
     noise_floor,
     paired_difference,
     smce,
 )
+from spacy_calib.metrics.by_document import ResampledFigure, resamples
 from spacy_calib.metrics.calibration_errors import group_slices
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.documents import document_codes
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5
@@ -194,7 +195,13 @@ def against(model: Model, method: str, rival: str, share: float = 1.0) -> Interv
         sums, counts = np.bincount(places, weights * gaps), np.bincount(places, weights)
         return float(np.sqrt((sums**2 / np.maximum(counts, 1e-9)).sum() / weights.sum()))
 
-    return document_bootstrap(lambda _, __, weights: error(method, weights) - share * error(rival, weights), pairs, documents)
+    def difference(weights: Floats) -> float:
+        return error(method, weights) - share * error(rival, weights)
+
+    codes, n_documents = document_codes(documents, len(pairs))
+    weights = (column[codes] for counts in resamples(n_documents, 1000, seed=0) for column in counts.T)
+    values = np.array([difference(weight) for weight in weights])
+    return ResampledFigure(difference(np.ones(len(pairs))), values, n_documents).interval()
 
 
 # Claims

@@ -10,28 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import calib_error
 from ..schema import Serializable, choice, dict_of, maybe, number, record, saved_field, whole
 from ..types import OUTSIDE, Floats, Groups, Ints
 
 PER = ("all", "group", "label")
 _SAMPLE = record({"answers": whole(), "documents": whole(), "drawn_from": whole(), "accepted": number(0.0, 1.0)})
-
-
-def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[str], values: Mapping[str, float | None]) -> None:
-    """Check settings and cut-offs. RAISES C001: a share is not in (0, 1), `per` is not allowed, or a cut-off is not in [0, 1].
-
-    shares (Mapping): Name of a setting -> its value. allowed_keys (Sequence[str]): Allowed values of `per`.
-    values (Mapping): Key -> cut-off, or None.
-    """
-    for name, value in shares.items():
-        if not isinstance(value, (int, float)) or not 0 < value < 1:
-            raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=repr(value))
-    if per not in allowed_keys:
-        raise calib_error("C001", name="per", wanted=f"one of {', '.join(allowed_keys)}", given=repr(per))
-    for key, cutoff in values.items():
-        if cutoff is not None and not (isinstance(cutoff, (int, float)) and 0 <= cutoff <= 1):
-            raise calib_error("C001", name=f"cut-off of '{key}'", wanted="a number in [0, 1] or null", given=repr(cutoff))
 
 
 @dataclass(frozen=True)
@@ -52,10 +35,6 @@ class Cutoffs(Serializable):
     values: Mapping[str, float | None] = saved_field(dict_of(maybe(number(0.0, 1.0))), key="cutoffs")
     targets: Mapping[str, float] | None = saved_field(maybe(dict_of(number(0.0, 1.0))), None)
     sample: Mapping[str, Any] | None = saved_field(maybe(_SAMPLE), None)
-
-    def __post_init__(self) -> None:
-        shares = {"precision": self.precision, "confidence": self.confidence, **(self.targets or {})}
-        check_cutoffs(shares, self.per, PER, self.values)
 
     @classmethod
     def read(cls, value: Any, where: str = "state") -> Cutoffs:
@@ -106,7 +85,6 @@ def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> l
     return [groups.names[group] if group >= 0 else "" for group in groups.find(columns).tolist()]
 
 
-RECALL_PER = ("all", "label")
 # The index of O, which is no entity type.
 OUT = -1
 
@@ -175,11 +153,8 @@ class RecallCutoffs(Serializable):
 
     recall: float = saved_field(number(0.0, 1.0))
     confidence: float = saved_field(number(0.0, 1.0))
-    per: str = saved_field(choice(*RECALL_PER))
+    per: str = saved_field(choice("all", "label"))
     values: Mapping[str, float | None] = saved_field(dict_of(maybe(number(0.0, 1.0))), key="cutoffs")
-
-    def __post_init__(self) -> None:
-        check_cutoffs({"recall": self.recall, "confidence": self.confidence}, self.per, RECALL_PER, self.values)
 
     def flags(self, scores: EntityScores, types: EntityTypes) -> dict[str, NDArray[np.bool_]]:
         """Return key ("all" or a type) -> whether its cut-off flags each token; saved types not in `types` are left out."""

@@ -69,4 +69,5 @@ class HeldOut(Serializable):
         return "better" if difference < -2 * self.error and self.tokens >= _FEWEST_TOKENS else "unclear"
 
     def state(self) -> dict[str, Any]:
+        """Return the fields and the verdict as plain data."""
         return {**super().state(), "verdict": self.verdict}

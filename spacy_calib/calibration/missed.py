@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,62 +27,6 @@ class GoldEntities:
     starts: Ints
     ends: Ints
     labels: Sequence[str]
-
-
-class DocumentCounts(NamedTuple):
-    """Counts per document. units: Number of tokens (or entities). hits: Number of those flagged (or with a flagged token)."""
-
-    units: Ints
-    hits: Ints
-
-    def totals(self) -> tuple[int, int]:
-        """Return the numbers of units and of hits in all documents."""
-        return int(self.units.sum()), int(self.hits.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class RecallCounts:
-    """What a review of the flagged tokens reads and finds, counted per document.
-
-    scored_tokens (DocumentCounts): Tokens with a score, and how many are flagged. entity_tokens (DocumentCounts): Scored tokens
-    of gold entities, and how many are flagged. entities (DocumentCounts): Gold entities with a scored token, and how many
-    have a flagged one.
-    """
-
-    scored_tokens: DocumentCounts
-    entity_tokens: DocumentCounts
-    entities: DocumentCounts
-
-    def to_dict(self, confidence: float) -> dict[str, Any]:
-        """Return the totals over documents as a dict.
-
-        "tokens" of gold entities, "found" (flagged) ones of them, and "recall"; "flagged" tokens of all kinds, their "share" of
-        the scored tokens, and "low" and "high", the prediction interval of that share among as many tokens of other documents;
-        "entities", and "touched" ones, which have a flagged token. confidence (float): Of the interval.
-        """
-        (n_scored, n_flagged), (n, n_found) = self.scored_tokens.totals(), self.entity_tokens.totals()
-        share = n_flagged / n_scored if n_scored else None
-        low = high = None
-        if share is not None:
-            size = effective_size(*self.scored_tokens)
-            low, high = prediction_interval(share, size, size, confidence)
-        n_entities, n_touched = self.entities.totals()
-        return {
-            "tokens": n, "found": n_found, "recall": n_found / n if n else None,
-            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": n_entities, "touched": n_touched,
-        }  # fmt: skip
-
-
-class RecallComparison(NamedTuple):
-    """What a review finds. by_cutoff: If it reads the flagged tokens. by_recognizer: If it reads the predicted entities."""
-
-    by_cutoff: RecallCounts
-    by_recognizer: RecallCounts
-
-    def row(self, key: str, cutoffs: RecallCutoffs) -> dict[str, Any]:
-        """Return the counts of the cut-off as a dict, with its "key" and "cutoff", and under "predicted" the recognizer's."""
-        cutoff_row, predicted_row = (counts.to_dict(cutoffs.confidence) for counts in self)
-        return {"key": key, "cutoff": cutoffs.values[key], **cutoff_row, "predicted": predicted_row}
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +90,7 @@ class EntityTokens:
         for key in self.keys(per):
             in_gold = self.in_gold(key, per)
             probability = round_down(key_probability(key, per, self.scores, self.types)[in_gold])
-            values[key] = find_recall_threshold(probability, self.documents[in_gold], recall, confidence).cutoff
+            values[key] = find_recall_threshold(probability, self.documents[in_gold], recall, confidence)
         return RecallCutoffs(recall, confidence, per, values)
 
     def flag(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
@@ -154,42 +98,50 @@ class EntityTokens:
         flags_by_key = cutoffs.flags(self.scores, self.types)
         return {key: flags & self.is_scored for key, flags in flags_by_key.items()}
 
-    def count(self, key: str, per: str, is_flagged: Bools) -> RecallCounts:
-        """Count flagged tokens, and gold entities with one. per: "all" counts all entities, "label" those of the type `key`."""
-        in_gold = self.in_gold(key, per)
-        starts, has_score, is_touched = self._find_touched_entities(key, per, is_flagged)
-        return RecallCounts(
-            self._count_by_document(self.documents, self.is_scored, is_flagged),
-            self._count_by_document(self.documents, in_gold, in_gold & is_flagged),
-            self._count_by_document(self.documents[starts], has_score, has_score & is_touched),
-        )
+    def rows_of(self, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
+        """Return a row per cut-off: what reviewing the tokens that it flags finds, and what reviewing predicted entities finds.
 
-    def compare(self, cutoffs: RecallCutoffs) -> dict[str, RecallComparison]:
-        """Return key -> counts if its cut-off chooses the tokens to review, and if the recognizer's entities do."""
-        per = cutoffs.per
+        RETURNS (list): Dicts of "key", "cutoff", the keys of `_count_review`, and "predicted": these keys if the tokens of all
+            predicted entities are reviewed, not the flagged ones.
+        """
+        rows = []
+        for key, is_flagged in self.flag(cutoffs).items():
+            counts = self._count_review(key, cutoffs, is_flagged)
+            predicted = self._count_review(key, cutoffs, self.in_predicted(key, cutoffs.per))
+            rows.append({"key": key, "cutoff": cutoffs.values[key], **counts, "predicted": predicted})
+        return rows
+
+    def _count_review(self, key: str, cutoffs: RecallCutoffs, is_flagged: Bools) -> dict[str, Any]:
+        """Count what a review of the flagged tokens reads and finds, among all entities or those of the type `key`.
+
+        is_flagged (Bools): Whether each token is reviewed; only scored ones are.
+        RETURNS (dict): "tokens" (scored) of gold entities, "found" (flagged) ones of them, and "recall"; "flagged" tokens of
+            all kinds, their "share" of the scored tokens, and "low" and "high", the prediction interval of that share among as
+            many tokens of other documents; gold "entities" with a scored token, and "touched" ones, with a flagged token.
+        """
+        in_gold = self.in_gold(key, cutoffs.per)
+        n_entity_tokens, n_found = int(in_gold.sum()), int((in_gold & is_flagged).sum())
+        n_scored, n_flagged = int(self.is_scored.sum()), int(is_flagged.sum())
+        share = low = high = None
+        if n_scored:
+            share = n_flagged / n_scored
+            n_documents = int(self.documents.max()) + 1
+            scored_by_document = np.bincount(self.documents[self.is_scored], minlength=n_documents)
+            flagged_by_document = np.bincount(self.documents[is_flagged], minlength=n_documents)
+            size = effective_size(scored_by_document, flagged_by_document)
+            low, high = prediction_interval(share, size, size, cutoffs.confidence)
+        has_score, is_touched = (self._entities_with(tokens, key, cutoffs.per) for tokens in (self.is_scored, is_flagged))
         return {
-            key: RecallComparison(self.count(key, per, flags), self.count(key, per, self.in_predicted(key, per)))
-            for key, flags in self.flag(cutoffs).items()
-        }
+            "tokens": n_entity_tokens, "found": n_found, "recall": n_found / n_entity_tokens if n_entity_tokens else None,
+            "flagged": n_flagged, "share": share, "low": low, "high": high,
+            "entities": int(has_score.sum()), "touched": int((has_score & is_touched).sum()),
+        }  # fmt: skip
 
-    def _find_touched_entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
-        """Return (first token, has a scored one, has a flagged one) of gold entities: all, or if per is "label" of type key."""
-        entities = self.entities
-        mask = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
-        starts, ends = entities.starts[mask], entities.ends[mask]
-        counts_before = [np.append(0, np.cumsum(tokens)) for tokens in (self.is_scored, is_flagged)]  # before each token
-        has_score, is_touched = (counts[ends] > counts[starts] for counts in counts_before)
-        return starts, has_score, is_touched
-
-    def _count_by_document(self, documents: Ints, units: Bools, hits: Bools) -> DocumentCounts:
-        """Count units and hits per document. documents: Document of each item. units, hits: Whether an item counts as one."""
-        n = int(self.documents.max(initial=-1)) + 1
-        return DocumentCounts(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
-
-
-def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """Return a row per cut-off: key, cut-off, what reviewing flagged tokens finds, what reviewing predicted entities finds."""
-    return [comparison.row(key, cutoffs) for key, comparison in tokens.compare(cutoffs).items()]
+    def _entities_with(self, tokens: Bools, key: str, per: str) -> Bools:
+        """Return whether each gold entity (of the type `key` if `per` is "label") has one of these tokens."""
+        has_key = np.array([per == "all" or label == key for label in self.entities.labels], dtype=bool)
+        n_before = np.append(0, np.cumsum(tokens))  # number of these tokens before each token
+        return n_before[self.entities.ends[has_key]] > n_before[self.entities.starts[has_key]]
 
 
 def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> dict[str, dict[str, Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..types import Floats, Ints, check_lengths
@@ -13,25 +11,8 @@ from .thresholds import check_shares
 _WIDER = 5
 
 
-@dataclass(frozen=True)
-class RecallThreshold:
-    """A cut-off of token scores, with the recall that it has on the data it was found on.
-
-    cutoff (float | None): The highest cut-off that reaches the required recall; None if there is none.
-    tokens (int): Number of tokens of gold entities. n_found (int): Number of them at or above the cut-off, or all without one.
-    """
-
-    cutoff: float | None
-    tokens: int
-    n_found: int
-
-    @property
-    def recall(self) -> float | None:
-        return self.n_found / self.tokens if self.tokens else None
-
-
-def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> RecallThreshold:
-    """Find the highest cut-off that reaches a recall with a confidence.
+def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> float | None:
+    """Return the highest cut-off that reaches a recall with a confidence, or None if there is none.
 
     A cut-off is right if, of n scores from other such documents, at most a share 1 - recall is below it; for at most a share
     1 - confidence of data sets a wrong one is found. Cut-offs are tested from low to high until one fails. The p value is the
@@ -55,9 +36,8 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     is_safe = p_values <= 1 - confidence
     n_passed = len(is_safe) if is_safe.all() else int(np.argmin(is_safe))
     if not n_passed:
-        return RecallThreshold(None, n, n)
-    n_below = int(n_missed[n_passed - 1])
-    return RecallThreshold(float(sorted_scores[n_below]), n, n - n_below)
+        return None
+    return float(sorted_scores[n_missed[n_passed - 1]])
 
 
 def miss_p_values(n_missed: Ints, n: int, effects: Floats, share: float) -> Floats:

@@ -39,10 +39,12 @@ class Threshold:
 
     @property
     def precision(self) -> float | None:
+        """Share of the kept spans that are right; None if none is kept."""
         return self.right / self.kept if self.kept else None
 
     @property
     def share(self) -> float | None:
+        """Share of the spans that are kept; None without spans."""
         return self.kept / self.spans if self.spans else None
 
 
@@ -145,13 +147,15 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
     if len(np.unique(documents)) == len(documents):
         return sizes
     # If the first i spans are kept, n is the number kept of a document, k of right ones among them, p the share of all that are
-    # right. Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off.
+    # right. Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off. The arrays
+    # n and k are those of the document of the span at each place, once this span is kept.
     order = np.argsort(documents, kind="stable")
     first = np.append(True, documents[order][1:] != documents[order][:-1])
     start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
     hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
     n: Ints = np.arange(len(order)) - start + 1
     k: Ints = n_hits - (n_hits - right[order])[start]
+    # What the span at each place adds to k^2, k n and n^2 of its document: before it they were (k - hit)^2 and so on.
     increments = np.empty((len(order), 3))
     increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
     kk, kn, nn = np.cumsum(increments, axis=0)[n_kept - 1].T

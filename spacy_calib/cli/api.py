@@ -1,4 +1,4 @@
-"""`spacy_calib.fit`, `fit_all`, `adapt` and `evaluate`: the commands as Python functions, which print nothing.
+"""`spacy_calib.fit`, `adapt` and `evaluate`: the commands as Python functions, which print nothing.
 
 Each option is written out, for editors and type checkers; `tests/cli/test_api.py` compares them with those of the commands.
 """
@@ -18,20 +18,14 @@ Method = Literal["auto", "identity", "temperature", "platt", "beta", "histogram"
 Event = Literal["exact", "article", "type", "overlap", "head", "arc"]
 Picture = Literal["reliability", "top", "groups", "errors", "coverage", "all"]
 
-# Options that take one path; command -> options that take several.
+# Options that take a path.
 _PATHS = ("data", "output", "train_data", "config", "code")
-_LISTS = {"fit": ("gold",), "adapt": (), "evaluate": ("output",)}
 
 
 def _run(run: Any, options: dict[str, Any]) -> Any:
     """Call the command function `run` with `options`, the locals() of a function below; strings for files become Paths."""
     paths = {name: Path(options[name]) for name in _PATHS if isinstance(options.get(name), str)}
-    lists = {name: _as_paths(options[name]) for name in _LISTS[run.__name__] if options[name] is not None}
-    return run(**{**options, **paths, **lists, "model": str(options["model"])})
-
-
-def _as_paths(files: File | Sequence[File]) -> list[Path]:
-    return [Path(file) for file in ([files] if isinstance(files, (str, Path)) else files)]
+    return run(**{**options, **paths, "model": str(options["model"])})
 
 
 def fit(
@@ -74,38 +68,6 @@ def fit(
 
     pipe: Calibrator = _run(run, options)
     return pipe
-
-
-def fit_all(
-    model: File,
-    data: File,
-    output: File,
-    component: Sequence[str],
-    *,
-    train_data: File | None = None,
-    method: Method | None = None,
-    force: bool = False,
-    groups: int | None = None,
-    label_map: Mapping[str, str] | str | None = None,
-    gold: Sequence[File] | None = None,
-    gold_preproc: bool = False,
-    allow_unknown: bool = False,
-    allow_seen: bool = False,
-    always: bool = False,
-    n_process: int = 1,
-    gpu_id: int = -1,
-    code: File | None = None,
-) -> list[Calibrator]:
-    """Calibrate several components in one run, and write the pipeline.
-
-    component (Sequence[str]): Names of the components. The other arguments are as for `fit`.
-    RETURNS (list[Calibrator]): The calib pipes that were written, in pipeline order. RAISES CalibError: any error in the input.
-    """
-    options = {**locals(), "component": list(component)}
-    from .fit_command import fit as run
-
-    pipes: Calibrator | list[Calibrator] = _run(run, options)
-    return pipes if isinstance(pipes, list) else [pipes]
 
 
 def adapt(
@@ -168,4 +130,4 @@ def evaluate(
     return figures
 
 
-__all__ = ["adapt", "evaluate", "fit", "fit_all"]
+__all__ = ["adapt", "evaluate", "fit"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from . import from_plugin
 from .evaluating.evaluation import evaluate_pipeline
-from .evaluating.options import PICTURE_KINDS, EvaluateRun, picture_files
+from .evaluating.options import NUMBERS, PAGE, PICTURE, PICTURE_KINDS, EvaluateRun, picture_files
 from .evaluating.tables import show_tables
 from .shared.command import command, option
 from .shared.options import CalibratedModel, Code, ForceFile, Format, Gold, GoldPreproc, GpuId, LabelMap, NProcess, Silent
@@ -60,7 +60,7 @@ def evaluate(
     For a pipeline that is not calibrated yet, only the errors of its raw scores are shown.
 
     RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned":
-        number of tokens that align with no single gold token; "slices": the `metrics.slices.SliceTable` of --by, also under
+        number of tokens that align with no single gold token; "slices": of --by, from `metrics.slices.judge_slices`, also under
         "entities"; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw scores the
         calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
     RAISES CalibError: any error in the input.
@@ -68,12 +68,12 @@ def evaluate(
     run = EvaluateRun(**locals())
     evaluation = evaluate_pipeline(run)
     tables, page = evaluation.to_dict(), None
-    if run.pages:
-        page = from_plugin("write_page")(evaluation, run.pages)
+    if run.outputs[PAGE]:
+        page = from_plugin("write_page")(evaluation, run.outputs[PAGE])
     if run.has_pictures:
-        pictures = from_plugin("write_pictures")(evaluation, run.pictures, run.kind, run.tags)
+        pictures = from_plugin("write_pictures")(evaluation, run.outputs[PICTURE], run.kind, run.tags)
         tables[pictures["pipe"]]["pictures"] = pictures
-    for path in run.numbers:
+    for path in run.outputs[NUMBERS]:
         write_json(path, tables)
     if run.format == "json" and not run.silent:
         print_json(tables)
@@ -87,7 +87,7 @@ def show_outputs(run: EvaluateRun, page: dict[str, Any] | None) -> None:
     """Print the verdicts of the HTML page, and which files were written. page (dict | None): Contents of the page."""
     if page is not None:
         from_plugin("show_verdicts")(page)
-    for path in run.pages:
+    for path in run.outputs[PAGE]:
         msg.good(f"The page is at {path}; open it in a browser.")
-    for name, path in picture_files(run.pictures, run.kind, run.tags):
+    for name, path in picture_files(run.outputs[PICTURE], run.kind, run.tags):
         msg.good(f"{'the tags asked for' if name == 'tags' else name}: {path}")

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import ARC_EVENTS
 from ..annotations.span_events import EVENTS
+from ..calibration.replacement import FIT
 from ..errors import calib_error
 from ..errors.visible import shown_path
-from ..pipe.pipeline import import_user_code, use_gpu
-from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back, show_output
+from ..pipe.pipeline import import_user_code, load_pipeline, use_gpu
+from .fitting.comparison import ComponentFit
+from .fitting.component_fits import check_components, component_with_gold, insert_pipes, put_back, show_output
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
 from .shared.command import argument, command, option
@@ -101,7 +103,8 @@ def fit(
 
     for_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
     components = check_components(component, for_one, overrides)
-    gold_paths = [data, *map(Path, gold or ())]
+    more_gold = [gold] if isinstance(gold, (str, Path)) else gold or ()  # Python functions may be given a single path
+    gold_paths = [data, *map(Path, more_gold)]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
     options = {"attr": attr, "method": method, "groups": groups, "event": event}
@@ -121,7 +124,7 @@ def fit(
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
     comparison_options = {"event": event, "always": always}
     _fit_all(nlp, fits, examples, count, comparison_options, **limits)
-    nlp = _choose_pipes(nlp, fits, always)
+    nlp = _choose_pipes(nlp, fits, partial(load_pipeline, model, exclude=unreadable), always)
     write_pipeline(nlp, output, force)
     if not silent:
         gold_options = {"--map": label_map, "--gold-preproc": gold_preproc}
@@ -151,16 +154,18 @@ def _fit_all(
         pipes_done = pipes_before(nlp, calib)  # these pipes have annotated the examples already
 
 
-def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> Language:
-    """Return the pipeline to write, with the old calibration where that won. RAISES C130: as `check_fit`, unless `always`."""
-    if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
-        return fits[0].outcome.reopen()[0]  # the pipeline as it was, or with the old pipe adapted
+def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[[], Language], always: bool) -> Language:
+    """Return the pipeline to write, with the old calibration where that won.
+
+    reload (Callable): Loads the pipeline as it was before the fit. RAISES C130: as `check_fit`, unless `always`.
+    """
+    if len(fits) == 1 and fits[0].choice != FIT:
+        return fits[0].reopen_present(reload)[0]  # the pipeline as it was, or with the old pipe adapted
     for component_fit in fits:
-        if not component_fit.is_written:
-            put_back(nlp, component_fit)
-            continue
         calib: Any = nlp.get_pipe(component_fit.name)
-        if not always:
+        if component_fit.choice != FIT:
+            put_back(nlp, component_fit, reload)
+        elif not always:
             check_fit(calib.fit_info)
     return nlp
 

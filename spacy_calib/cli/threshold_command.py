@@ -76,7 +76,7 @@ def threshold(
 
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
-        for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
+        for a recall "misses": the same with "recall" and `calibration.missed.EntityTokens.rows_of`; for both "review":
         `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
         with --check what `check_cutoffs_by` returns. With several pipes this is of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
@@ -187,7 +187,6 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     """
     import numpy as np
 
-    from ..calibration.missed import rows_of
     from ..gold.reading import texts_of
     from ..pipe.cutoffs import gold_pairs, parts_for_review, precision_cutoffs
     from ..pipe.gold_checks import check_outcomes_of, watch_all
@@ -212,7 +211,7 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     if targets.recall is not None:
         tokens = find_entity_tokens(pipe, examples, corpus, data)
         flagging = tokens.find_cutoffs(targets.recall, targets.confidence, targets.per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
+        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": tokens.rows_of(flagging)}
         pipe.tokens.recall_cutoffs = flagging
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)

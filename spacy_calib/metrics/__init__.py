@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from .by_document import (
         Interval,
         ResampledError,
-        document_bootstrap,
         error_interval,
         mean_interval,
         paired_difference,
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     )
     from .calibration_errors import (
         calibration_error,
-        calibration_error_interval,
         debiased_calibration_error,
         ece,
         gmce,
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 # Where the names below are looked for. A pipeline that only scores imports none of these modules.
 _MODULES = ("calibration_errors", "proper", "noise_floors", "by_document", "smooth_error", "metric")
 __all__ = [
-    "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval",
-    "debiased_calibration_error", "document_bootstrap", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce",
+    "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error",
+    "debiased_calibration_error", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce",
     "mean_gmce_floor", "mean_interval", "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce",
     "smooth_calibration_error", "squared_losses",
 ]  # fmt: skip

@@ -9,29 +9,27 @@ value most often in simulations (tests/metrics has some):
 - Calibration errors: noise in the bins makes a resample look worse than the data, and the data worse than the truth. If scores
   are calibrated, plain percentiles never cover the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that
   noise, estimated from the variance between documents, is subtracted from the squared error twice: for data and resample.
-- Other figures: the percentiles, at shares that are wider for few documents (Hesterberg 2015).
+  The bounds are percentiles, at shares that are wider for few documents (Hesterberg 2015).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import calib_error
-from ..pairs.bins import check_count, make_binner
+from ..pairs.bins import Binner, assign, check_count, make_binner
 from ..pairs.documents import document_codes
 from ..types import Floats, Groups, Ints, Pairs, as_finite, as_hits, as_probabilities, check_lengths
-from .calibration_errors import smce
-from .error_sums import ErrorSums, resample_sums, resamples
-from .proper import brier, log_loss, log_losses, squared_losses
 
 # Relative size below which a deviation counts as floating-point noise.
 ROUNDING_NOISE = 1e-12
+_CELLS_AT_ONCE = 1 << 22  # documents times resamples that are counted at once
 ONE_DOCUMENT = "all pairs are of one document, so the variance between documents is not known"
 
 
@@ -52,9 +50,6 @@ class Interval:
     documents: int
     corrected: float | None = None
     reason: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +72,8 @@ class ResampledFigure:
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the two-sided interval and the one-sided upper bound. RAISES C001: coverage not in (0, 1)."""
         share = 1 - check_coverage(coverage)
-        reason = ONE_DOCUMENT if self.documents < 2 else (None if len(self.values) else "no resample has a value")
-        if reason:
-            return Interval(self.estimate, None, None, None, coverage, self.documents, reason=reason)
+        if self.documents < 2:
+            return Interval(self.estimate, None, None, None, coverage, self.documents, reason=ONE_DOCUMENT)
         values, outer = np.sort(self.values), self.rank(share / 2)  # of rank r: index r - 1 from below, -r from above
         low, high, upper = (float(values[index]) for index in (outer - 1, -outer, -self.rank(share)))
         return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
@@ -114,6 +108,26 @@ class ResampledMean(ResampledFigure):
         return rank_of(share, len(self.values))
 
 
+def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
+    """Yield how often each document is in each resample, in blocks of resamples: shape (n_documents, n_resamples of a block).
+
+    A resample takes n_documents documents, with replacement. All blocks together have n_samples columns.
+    """
+    rng = np.random.default_rng(seed)
+    step = max(1, _CELLS_AT_ONCE // n_documents)
+    for begin in range(0, n_samples, step):
+        size = min(step, n_samples - begin)
+        index = rng.integers(n_documents, size=(size, n_documents))
+        index *= size  # (document, resample) as one number, so that one bincount counts all
+        index += np.arange(size)[:, None]
+        yield np.bincount(index.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
+
+
+def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
+    """Return each resample's sums, (k, n_samples). sums: k sums of each document, (k, n_documents), dense or sparse."""
+    return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
+
+
 def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> ResampledMean | None:
     """Resample the mean of n values by document, for its interval; None without values.
 
@@ -142,23 +156,36 @@ def resample_means(
     counts = np.bincount(codes).astype(np.float64)
     means, residuals = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
     residual_rows = np.stack(residuals)
-    totals = resample_sums(
-        np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts]), n_samples, seed
-    )
-    # Of each resample: number of values, and over documents the sums of size^2, residual, residual^2, and residual * size.
+    sums = np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts])
+    distances = _studentised_distances(resample_sums(sums, n_samples, seed), n_documents)
+    errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residual_rows**2, axis=1)) / counts.sum()
+    return [
+        ResampledMean(mean, mean - row * error, n_documents) for mean, row, error in zip(means, distances, errors, strict=True)
+    ]
+
+
+def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
+    """Return how far the mean of each resample is from that of the data, in standard errors of the resample; rows are sorted.
+
+    totals (Floats): Of each resample the number of values, the sum over documents of their squared numbers of values, and for k
+        columns of values the sums over documents of residual, residual^2, and residual * number, shape (2 + 3 k, n_samples).
+    RETURNS (Floats): Shape (k, n_samples).
+    """
     sizes, squared_sizes = totals[:2]
     sums, squares, products = np.split(totals[2:], 3)
     shifts = sums / sizes
     spreads = squares - 2 * shifts * products + shifts**2 * squared_sizes
     spreads[spreads <= ROUNDING_NOISE * squares] = 0.0
-    correction = n_documents / max(1, n_documents - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        distances = shifts / (np.sqrt(correction * spreads) / sizes)
-    distances = _finite_distances(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), n_documents)
-    errors = np.sqrt(correction * np.sum(residual_rows**2, axis=1)) / counts.sum()
-    return [
-        ResampledMean(mean, mean - row * error, n_documents) for mean, row, error in zip(means, distances, errors, strict=True)
-    ]
+        distances = shifts / (np.sqrt(n_documents / max(1, n_documents - 1) * spreads) / sizes)
+    rows = np.sort(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), axis=1)
+    # Infinite distances, of resamples without variance, become quantiles of Student's t at their rank.
+    index, rank = np.nonzero(~np.isfinite(rows))
+    if len(index):
+        from scipy.special import stdtrit
+
+        rows[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (rows.shape[1] + 1))
+    return rows
 
 
 def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
@@ -171,17 +198,6 @@ def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floa
     size = np.bincount(codes, weights=np.abs(offsets)) + abs(mean) * counts
     is_noise = math.sqrt(np.sum(residuals**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
     return float(values[0] + mean), np.zeros_like(residuals) if is_noise else residuals
-
-
-def _finite_distances(distances: Floats, n_documents: int) -> Floats:
-    """Sort each row; infinite distances (of resamples without variance) become quantiles of Student's t at their rank."""
-    rows = np.sort(distances, axis=1)
-    index, rank = np.nonzero(~np.isfinite(rows))
-    if len(index):
-        from scipy.special import stdtrit
-
-        rows[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
-    return rows
 
 
 def mean_interval(
@@ -250,6 +266,64 @@ class ResampledError(ResampledFigure):
         return ResampledFigure(self.estimate, np.maximum(0.0, self.values), self.documents, max(0.0, self.corrected or 0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class ErrorSums:
+    """Sums of gaps per document, from which calibration errors of resamples follow. A cell is a bin with pairs in a group.
+
+    sums: Sum of the gaps (score - hit) in each cell, then number of pairs in each cell, sparse, (2 * cells, documents).
+    groups: 1 if the cell belongs to the group, sparse, shape (groups, cells).
+    """
+
+    sums: Any
+    groups: Any
+
+    @classmethod
+    def from_pairs(cls, scores: Floats, gaps: Floats, groups: Ints, codes: Ints, n_documents: int, binner: Binner) -> ErrorSums:
+        """Sum n pairs by document and cell (bin of a group).
+
+        scores, gaps (Floats): Score of each pair, and score - hit, shape (n,). groups, codes (Ints): Group and document of each
+            pair, shape (n,), documents from 0. binner (Binner): Makes the bins of a group from its scores.
+        """
+        from scipy.sparse import csr_matrix
+
+        cells, group_of_cell = np.empty(len(scores), dtype=np.intp), list[int]()  # cell of each pair, group of each cell
+        for number, group in enumerate(np.unique(groups)):
+            index = np.flatnonzero(groups == group)
+            bins, bin_of_pair = np.unique(assign(scores[index], binner(scores[index])), return_inverse=True)
+            cells[index] = len(group_of_cell) + bin_of_pair
+            group_of_cell += [number] * len(bins)
+        n_cells = len(group_of_cell)
+        entries, entry_of_pair = np.unique(codes * n_cells + cells, return_inverse=True)  # (document, cell) as one number
+        document, cell = np.divmod(entries, n_cells)
+        values = np.append(np.bincount(entry_of_pair, gaps), np.bincount(entry_of_pair))
+        rows, columns = np.append(cell, cell + n_cells), np.tile(document, 2)
+        sums = csr_matrix((values, (rows, columns)), shape=(2 * n_cells, n_documents))
+        return cls(sums, csr_matrix((np.ones(n_cells), (group_of_cell, np.arange(n_cells)))))
+
+    def total(self) -> Floats:
+        """Return the sums of gaps and pairs in each cell over all documents, shape (2 * cells, 1)."""
+        return np.asarray(self.sums @ np.ones((self.sums.shape[1], 1)))
+
+    def errors(self, sums: Floats, noise: Any) -> Floats:
+        """Return n calibration errors, (n,): means over groups with pairs of the signed root of (squared l2 error - noise).
+
+        sums (Floats): Gaps and pairs in each cell, (2 * cells, n). noise: Noise of each group, shape (groups, 1), or 0.
+        """
+        gap, count = np.split(sums, 2)
+        total = self.groups @ count
+        squared_errors = self.groups @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0) - noise
+        roots = np.where(total > 0, np.sign(squared_errors) * np.sqrt(np.abs(squared_errors)), 0.0)
+        return np.asarray(roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1))
+
+    def noise(self) -> Floats:
+        """Return how much noise of the bins adds to each group's squared error (Kumar et al. 2019, section 5), (groups, 1)."""
+        n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
+        gap, count = np.split(self.total(), 2)
+        residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)
+        spread = residuals.multiply(residuals) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
+        return np.asarray(self.groups @ (spread / count) / (self.groups @ count))
+
+
 def resample_error(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
     n_samples: int = 1000, seed: int = 0, groups: ArrayLike | None = None,
@@ -307,37 +381,3 @@ def mean_gmce_interval(
     """Return the 95 % interval by document of the true mean GMCE (unweighted, over groups with pairs); None without pairs."""
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.find(pairs.tags))
-
-
-def document_bootstrap(
-    statistic: Callable[..., float | None], pairs: Pairs, documents: ArrayLike, scores: ArrayLike | None = None,
-    n_samples: int = 1000, seed: int = 0, coverage: float = 0.95,
-) -> Interval | None:  # fmt: skip
-    """Return the confidence interval of any figure over pairs, by a bootstrap over documents.
-
-    statistic (Callable): `log_loss`, `brier` or `smce` itself; or a function of (pairs, scores, weights), called for each
-        resample with a weight of 0, 1, 2 ... for each pair. Its interval is of percentiles, which suits smooth figures but no
-        calibration errors. Resamples for which it returns None are left out.
-    pairs (Pairs): n pairs. documents (ArrayLike): The document of each. scores (ArrayLike | None): Replace the raw scores.
-    n_samples (int): Resamples. seed (int): Of the random numbers. coverage (float): Confidence level.
-    RETURNS (Interval | None): None if the statistic is None. RAISES C001: bad scores, n_samples too few. C002: lengths differ.
-
-        >>> pairs = Pairs(np.arange(40), np.zeros(40, int), np.full(40, 0.75), [1, 1, 1, 0] * 10, n_units=40)
-        >>> document_bootstrap(brier, pairs, documents=np.arange(40) // 3).estimate
-        0.1875
-    """
-    probabilities = as_probabilities("scores", pairs.scores if scores is None else scores)
-    hits = as_hits(pairs.hits, len(probabilities))
-    if statistic is smce:
-        return error_interval(probabilities, hits, documents, n_samples=n_samples, seed=seed, coverage=coverage)
-    if statistic is log_loss or statistic is brier:
-        losses = log_losses if statistic is log_loss else squared_losses
-        return mean_interval(losses(probabilities, hits), documents, n_samples, seed, coverage)
-    codes, n_documents = document_codes(documents, len(pairs))
-    _check_samples(n_samples, coverage)
-    estimate = statistic(pairs, probabilities, np.ones(len(pairs))) if len(pairs) else None
-    if estimate is None:
-        return None
-    weights = (column[codes] for counts in resamples(n_documents, n_samples, seed) for column in counts.T)
-    values = [value for weight in weights if (value := statistic(pairs, probabilities, weight)) is not None]
-    return ResampledFigure(float(estimate), np.array(values), n_documents).interval(coverage)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,19 +17,14 @@ def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
     return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
 
-def check_norm(norm: str) -> None:
-    """Check the setting `norm`. RAISES C001: it is neither "l1" nor "l2"."""
-    if norm not in ("l1", "l2"):
-        raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
-
-
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
     """Return the calibration error of the N pairs in a table of bins b.
 
     norm (str): "l2" for sqrt(sum_b |b|/N (mean score - mean hit)^2), "l1" for sum_b |b|/N |mean score - mean hit|.
     RAISES C001: another norm.
     """
-    check_norm(norm)
+    if norm not in ("l1", "l2"):
+        raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
     share = table.counts / table.counts.sum()
     gap = np.abs(table.mean_score - table.mean_hit)
     return float(np.sum(share * gap)) if norm == "l1" else float(np.sqrt(np.sum(share * gap**2)))
@@ -53,35 +45,6 @@ def calibration_error(
     if not np.size(scores):
         return None
     return error_of_table(table_of(scores, hits, make_binner(n_bins, bin_size)), norm)
-
-
-def calibration_error_interval(
-    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 1000, seed: int = 0
-) -> tuple[float, float] | None:
-    """Return the 95 % interval of the l2 calibration error (Nguyen & O'Connor 2015, Algorithm 2).
-
-    Each bin's share of hits is sampled from its normal approximation, clipped to [0, 1]; the interval is the mean of the
-    errors of the samples, plus and minus 1.96 of their standard deviations, cut at 0.
-
-    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
-    bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Samples. seed (int): Of the random numbers.
-    RETURNS (tuple | None): (low, high); None without pairs. RAISES C001: bad values, n_samples below 1. C002: lengths differ.
-
-        >>> low, high = calibration_error_interval([0.9] * 100, [1] * 80 + [0] * 20)
-        >>> low < 0.1 < high
-        True
-    """
-    if not np.size(scores):
-        return None
-    table = table_of(scores, hits, make_binner(n_bins, bin_size))
-    rng = np.random.default_rng(seed)
-    spread = np.sqrt(table.mean_hit * (1 - table.mean_hit) / table.counts)
-    shape = (check_count("n_samples", n_samples), len(table))
-    samples = np.clip(rng.normal(table.mean_hit, spread, size=shape), 0.0, 1.0)
-    share = table.counts / table.counts.sum()
-    errors = np.sqrt((share * (table.mean_score - samples) ** 2).sum(axis=1))
-    half = 1.96 * errors.std()
-    return max(0.0, float(errors.mean() - half)), float(errors.mean() + half)
 
 
 def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
@@ -125,12 +88,12 @@ def mean_of(values: list[float | None]) -> float | None:
 
 
 def mce(
-    pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, min_pairs: int = 200, debiased: bool = False
+    pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, min_pairs: int = 200
 ) -> tuple[float | None, dict[int, float]]:
     """Return the marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
 
     pairs (Pairs): n pairs. scores (ArrayLike | None): n probabilities that replace the raw scores. n_bins (int): Adaptive bins.
-    min_pairs (int): Tags with fewer pairs are left out. debiased (bool): Use the debiased estimate per tag.
+    min_pairs (int): Tags with fewer pairs are left out.
     RETURNS (tuple): The error (None if no tag has enough pairs) and the error of each tag, by column.
     RAISES C001: min_pairs is not a whole number of at least 1.
 
@@ -140,14 +103,13 @@ def mce(
     """
     check_count("min_pairs", min_pairs)
     values_of_pairs = pairs.scores if scores is None else np.asarray(scores)
-    error = debiased_calibration_error if debiased else calibration_error
     order = np.argsort(pairs.tags, kind="stable")
     present, starts, counts = np.unique(pairs.tags[order], return_index=True, return_counts=True)
     per_tag: dict[int, float] = {}
     for tag, start, count in zip(present, starts, counts, strict=True):
         if count >= min_pairs:
             index = order[start : start + count]
-            value = error(values_of_pairs[index], pairs.hits[index], n_bins=n_bins)
+            value = calibration_error(values_of_pairs[index], pairs.hits[index], n_bins)
             assert value is not None
             per_tag[int(tag)] = value
     if not per_tag:
@@ -155,24 +117,22 @@ def mce(
     return float(np.sqrt(np.mean(np.square(list(per_tag.values()))))), per_tag
 
 
-def ece(
-    pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, norm: str = "l1", top: Ints | None = None
-) -> float | None:
+def ece(pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, top: Ints | None = None) -> float | None:
     """Return the top-label expected calibration error (Guo et al. 2017), over each token's pair with the highest raw score.
 
     pairs (Pairs | ArrayLike): n pairs; or the scores of n top labels, and then `scores` holds whether each label is right.
     scores (ArrayLike | None): With pairs: n probabilities that replace their raw scores. n_bins (int): Adaptive bins.
-    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Indices of the top pairs; None finds them.
+    top (Ints | None): Indices of the top pairs; None finds them.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(ece([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 6)
         0.25
     """
     if not isinstance(pairs, Pairs):
-        return calibration_error(pairs, () if scores is None else scores, n_bins, norm=norm)
+        return calibration_error(pairs, () if scores is None else scores, n_bins, norm="l1")
     values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
-    return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)
+    return calibration_error(values[top], pairs.hits[top], n_bins, norm="l1")
 
 
 def debiased_calibration_error(
@@ -198,41 +158,3 @@ def debiased_calibration_error(
     bias = table.mean_hit * (1 - table.mean_hit) / np.where(is_large, table.counts - 1, 1)
     squared_gaps = np.where(is_large, (table.mean_score - table.mean_hit) ** 2 - bias, 0.0)
     return float(np.sqrt(max(0.0, np.sum(table.counts * squared_gaps) / table.counts.sum())))
-
-
-@dataclass(frozen=True)
-class CalibrationError:
-    """The metric `calibration_error` with fixed n_bins, bin_size and norm, called with scores and hits. RAISES C001."""
-
-    registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
-    short: ClassVar[str] = "smce"
-    title: ClassVar[str] = "SMCE"
-    listed: ClassVar[bool] = False
-    n_bins: int = 10
-    bin_size: int | None = None
-    norm: str = "l2"
-
-    def __post_init__(self) -> None:
-        make_binner(self.n_bins, self.bin_size)
-        check_norm(self.norm)
-
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
-        return calibration_error(scores, hits, self.n_bins, self.bin_size, self.norm)
-
-
-@dataclass(frozen=True)
-class DebiasedCalibrationError:
-    """The metric `debiased_calibration_error` with fixed n_bins and bin_size, called with scores and hits. RAISES C001."""
-
-    registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
-    short: ClassVar[str] = "debiased"
-    title: ClassVar[str] = "Debiased SMCE"
-    listed: ClassVar[bool] = False
-    n_bins: int = 10
-    bin_size: int | None = None
-
-    def __post_init__(self) -> None:
-        make_binner(self.n_bins, self.bin_size)
-
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
-        return debiased_calibration_error(scores, hits, self.n_bins, self.bin_size)

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..pairs.build import JudgedPairs
+from ..pairs.build import JudgedPairs, top_pairs
 from ..types import Groups, Ints
-from .calibration_errors import group_slices
 from .proper import PROPER
 
 if TYPE_CHECKING:
     from ..pairs.scored_corpus import ScoredCorpus
     from .metric import Metric
+
+# A label that is never right is reported from so many predictions on.
+MANY = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,9 +45,6 @@ class JudgedView(JudgedPairs):
     def min_tag_pairs(self) -> int:
         """Number of pairs that a tag needs to be evaluated by itself: twenty in each bin."""
         return 20 * self.n_bins
-
-    def group_slices(self) -> list[Ints]:
-        return group_slices(self.pairs, self.groups)
 
     def tag_slices(self) -> dict[int, Ints]:
         """Return tag (a column) -> indices of its pairs, for the tags that have any."""
@@ -95,7 +94,20 @@ def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
     return indices
 
 
-def predicted_units(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints]:
-    """Return (Doc, index in the view) of the pair of each scored token with its predicted label, or of each entity."""
-    units = predicted_indices(corpus, view)
-    return corpus.docs[view.starts[units]], units
+def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the labels that are predicted (as top label) MANY times or more and never right, most frequent first.
+
+    RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
+    """
+    top, n = top_pairs(view.pairs), len(labels)
+    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
+    tags = view.pairs.tags[top]
+    n_predicted, right, expected_hits = (
+        np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])
+    )
+    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (right == 0)).tolist()
+    tags_never_right.sort(key=lambda tag: (-n_predicted[tag], labels[tag]))
+    return [
+        {"label": labels[tag], "predicted": int(n_predicted[tag]), "promised": float(expected_hits[tag])}
+        for tag in tags_never_right
+    ]

@@ -20,7 +20,6 @@ class Metric(Protocol):
     """A metric is any function of scores and hits. It may have these attributes, as the metrics of this package do:
 
     registered (str): Name in the registry. short (str): Key in JSON and in the scorer. title (str): Name in tables.
-    listed (bool): False for a metric that the table of errors shows already.
     """
 
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -39,15 +38,12 @@ class MeanLoss(ABC):
         return float(np.mean(self.losses(scores, hits))) if np.size(scores) else None
 
 
-def select_listed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Return the metrics that are `listed` in tables, by short name. RAISES C190: one has the short name of another figure."""
-    metrics_by_name = {short: metric for short, metric in metrics.items() if getattr(metric, "listed", True)}
-    for short in OWN_FIGURES:
-        if short in metrics_by_name:
-            raise calib_error(
-                "C190", short=short, name=getattr(metrics_by_name[short], "registered", type(metrics_by_name[short]).__name__)
-            )
-    return metrics_by_name
+def check_short_names(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return the metrics, by short name. RAISES C190: one has the short name of a figure that is computed from more."""
+    for short, metric in metrics.items():
+        if short in OWN_FIGURES:
+            raise calib_error("C190", short=short, name=getattr(metric, "registered", type(metric).__name__))
+    return metrics
 
 
 def figure_of(metric: Metric, scores: ArrayLike, hits: ArrayLike) -> float | None:
@@ -62,6 +58,6 @@ def title_of(metric: Metric, short: str) -> str:
 
 
 def losses(metrics: Mapping[str, Metric]) -> dict[str, Callable[[ArrayLike, ArrayLike], Floats]]:
-    """Return the loss function, (scores, hits) -> loss of each pair, of each listed mean loss by short name; log loss first."""
-    losses_by_name = {short: metric.losses for short, metric in select_listed(metrics).items() if hasattr(metric, "losses")}
+    """Return the loss function, (scores, hits) -> loss of each pair, of each mean loss by short name; log loss first."""
+    losses_by_name = {short: metric.losses for short, metric in metrics.items() if hasattr(metric, "losses")}
     return dict(sorted(losses_by_name.items(), key=lambda item: item[0] != "nll"))

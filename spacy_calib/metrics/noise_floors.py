@@ -67,6 +67,7 @@ def mean_gmce_floor(
 
 
 def _floor_of(errors: Floats) -> NoiseFloor:
+    """Summarize the errors of simulated data sets, shape (n_samples,)."""
     return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 

@@ -5,37 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..pairs.build import JudgedPairs, top_pairs
-
 # Scores are called too high or too low if the mean gap is at least this share of the mean absolute gap.
 ONE_WAY = 0.5
-# Labels with so many predictions and no hit are reported.
-MANY = 20
-# If the scores of such labels add up to so many hits, scores that look calibrated overall are not called so.
+# If the scores of labels that are never right add up to so many hits, scores that look calibrated overall are not called so.
 PROMISED = 3.0
 # Labels that a sentence names.
 _MOST_NAMES = 8
-
-
-def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the labels that are predicted (as top label) MANY times or more and never right, most frequent first.
-
-    RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
-    """
-    top, n = top_pairs(view.pairs), len(labels)
-    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
-    tags = view.pairs.tags[top]
-    n_predicted, right, expected_hits = (
-        np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])
-    )
-    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (right == 0)).tolist()
-    tags_never_right.sort(key=lambda tag: (-n_predicted[tag], labels[tag]))
-    return [
-        {"label": labels[tag], "predicted": int(n_predicted[tag]), "promised": float(expected_hits[tag])}
-        for tag in tags_never_right
-    ]
 
 
 def warn_of_never_right(rows: Sequence[dict[str, Any]]) -> str | None:

@@ -1,41 +1,42 @@
-"""Slices: parts of the data that share a property, and how well calibrated scores are in each."""
+"""Slices, parts of the data that share a property: the gap between mean score and accuracy in each, and their errors.
+
+A gap above 0 means that scores are too high. Documents are the independent units: tests are of sums over each document.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ..errors import calib_error
 from ..pairs.build import JudgedPairs
-from ..types import Ints
-from .gaps import RATE, Gap, document_overdispersion, find_discoveries, gap_of
-from .table import TableSettings
+from ..pairs.documents import document_codes
+from ..types import Floats, Ints, as_hits, as_probabilities
+from .table import error_row
 
-# A slice with fewer units, or documents, is not evaluated.
+# A slice with fewer tokens or entities, or documents, is not evaluated.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2
-# Minimum number of units in each bin of a slice.
+# Minimum number of tokens or entities in each bin of a slice.
 _IN_A_BIN = 20
+# False discovery rate: on average, no more than this share of the slices that are reported as off are so by chance.
+RATE = 0.05
+# The overdispersion among all documents counts as much as so many documents of a slice.
+_PRIOR = 10.0
 
 
-class Slice(NamedTuple):
-    """A part of the data. name (str): The property that its units (tokens or entities) share, in words.
+@dataclass(frozen=True)
+class Gap:
+    """The gap between the mean score and the accuracy in a part of the data.
 
-    units (Ints): Indices of its units, shape (n_units,); `judge_slices` wants the index of each unit's pair of its top label.
+    n (int): Number of scores. documents (int): Number of documents with scores. score, right (float): Mean score, and share
+    that is right. gap (float): score - right. low, high (float | None): 95 % interval of the gap; None for a single document.
+    p (float): p value of the hypothesis that the scores are calibrated.
     """
 
-    name: str
-    units: Ints
-
-
-class SliceRow(TypedDict):
-    """An evaluated slice. slice: Its name. off: Whether its scores are significantly too high or too low.
-
-    n, documents, score, right, gap, low, high, p: The fields of the `Gap` of its units. pairs, raw, calibrated, debiased,
-    true_low, true_high, floor, floor95: Those fields of the `ErrorRow` of its pairs.
-    """
-
-    slice: str
     n: int
     documents: int
     score: float
@@ -44,67 +45,123 @@ class SliceRow(TypedDict):
     low: float | None
     high: float | None
     p: float
-    pairs: int
-    raw: float | None
-    calibrated: float | None
-    debiased: float | None
-    true_low: float | None
-    true_high: float | None
-    floor: float | None
-    floor95: float | None
-    off: bool
 
 
-class SliceTable(TypedDict):
-    """Evaluated slices (`rows`). rate (float): False discovery rate of `off`. too_small (int): Number of slices left out."""
+def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispersion: float | None = None) -> Gap | None:
+    """Return the gap between mean score and accuracy of n tokens or entities, with a 95 % interval and a p value by document.
 
-    rate: float
-    too_small: int
-    rows: list[SliceRow]
+    The test is a t test of the documents' summed gaps. The variance of their sum is at least the variance for independent
+    calibrated scores, the sum of score * (1 - score). The degrees of freedom are one less than the number of documents of equal
+    size that would give as much evidence (Kish 1965). With few documents the test rejects less often than its level.
+
+    scores, hits, documents: Score, hit and document of each token or entity. overdispersion (float | None): From
+        `document_overdispersion` of all data, if these are a part of them: it counts as much as ten documents of the part.
+    RETURNS (Gap | None): None without scores. RAISES C001: values out of range. C002: lengths differ.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    probabilities, right, codes, n_documents = _check_arrays(scores, hits, documents)
+    n = len(probabilities)
+    if not n:
+        return None
+    mean_score, share_right = float(probabilities.mean()), float(right.mean())
+    total, error, freedom = _sum_with_error(probabilities, right, codes, overdispersion)
+    gap = total / n
+    low = high = None
+    if n_documents > 1:
+        half_width = float(stdtrit(freedom, 0.975) * error) / n
+        low, high = max(gap - half_width, mean_score - 1.0), min(gap + half_width, mean_score)
+    # A single document, with 0 degrees of freedom, is no evidence.
+    p = float(2.0 * stdtr(freedom, -abs(total / error))) if freedom > 0 else 1.0
+    return Gap(n, n_documents, mean_score, share_right, gap, low, high, p)
 
 
-def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
-    """Return a slice for each distinct value, with the units of the Docs with that value; sorted by value.
+def _sum_with_error(
+    probabilities: Floats, right: NDArray[np.bool_], codes: Ints, overdispersion: float | None
+) -> tuple[float, float, float]:
+    """Return (sum of score - hit, its standard error over documents, degrees of freedom of the error).
 
-    values (Sequence): The value of each Doc, or None for no slice. docs, units (Ints): Doc of each unit, and the index of the
-        unit that goes into `Slice.units`, shape (n_units,).
+    codes (Ints): Number of each score's document, from 0. overdispersion: As for `gap_of`.
+    """
+    sizes, sums = np.bincount(codes).astype(np.float64), np.bincount(codes, probabilities - right)
+    independent_variance = (probabilities * (1.0 - probabilities)).sum()
+    n_documents = max(len(sizes), 2)
+    variance = n_documents / (n_documents - 1.0) * (np.square(sums).sum() - np.square(sums.sum()) / n_documents)
+    freedom = max(np.square(sizes.sum()) / np.square(sizes).sum() - 1.0, 0.0)
+    if overdispersion is not None:
+        variance = (freedom * variance + _PRIOR * overdispersion * independent_variance) / (freedom + _PRIOR)
+        freedom = freedom + _PRIOR if freedom > 0 else 0.0
+    error = np.sqrt(max(variance, independent_variance, np.finfo(float).tiny))
+    return float(sums.sum()), float(error), float(freedom)
+
+
+def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
+    """Return the variance of documents' summed gaps, over the variance for independent calibrated scores; at least 1."""
+    probabilities, right, codes, n_documents = _check_arrays(scores, hits, documents)
+    variance = float((probabilities * (1.0 - probabilities)).sum())
+    if n_documents < 2 or not variance:
+        return 1.0
+    sums = np.bincount(codes, probabilities - right - (probabilities - right).mean(), n_documents)
+    return max(1.0, float((sums**2).sum()) / variance * n_documents / (n_documents - 1))
+
+
+def _check_arrays(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> tuple[Floats, NDArray[np.bool_], Ints, int]:
+    """Return (scores, hits, number of each one's document from 0, number of documents). RAISES C001, C002: not valid."""
+    probabilities = as_probabilities("scores", scores)
+    codes, n_documents = document_codes(documents, len(probabilities))
+    return probabilities, as_hits(hits, len(probabilities)), codes, n_documents
+
+
+def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
+    """Return which hypotheses, by their p values, are rejected at the false discovery rate RATE (Benjamini, Hochberg 1995)."""
+    values = np.asarray(p, dtype=np.float64)
+    if ((values < 0) | (values > 1)).any():
+        raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=values[(values < 0) | (values > 1)][0])
+    order: Ints = np.argsort(values, kind="stable")
+    below_line = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
+    is_discovery = np.zeros(len(values), dtype=bool)
+    is_discovery[order[: below_line[-1] + 1 if len(below_line) else 0]] = True
+    return is_discovery
+
+
+def slices_by(values: Sequence[str | None], docs: Ints, indices: Ints) -> dict[str, Ints]:
+    """Return distinct value -> the indices that belong to the Docs with that value; sorted by value.
+
+    values (Sequence): The value of each Doc, or None for no slice. docs, indices (Ints): Doc of each token or entity, and the
+        index of its pair, shape (n,).
     """
     names = sorted({value for value in values if value is not None})
     number = {name: i for i, name in enumerate(names)}
     number_of_doc = np.array([-1 if value is None else number[value] for value in values], dtype=np.intp)
     order = np.argsort(number_of_doc[docs], kind="stable")
     bounds = np.searchsorted(number_of_doc[docs][order], np.arange(len(names) + 1))
-    return [Slice(name, units[order[bounds[i] : bounds[i + 1]]]) for name, i in number.items()]
+    return {name: indices[order[bounds[i] : bounds[i + 1]]] for name, i in number.items()}
 
 
-def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> SliceTable:
+def judge_slices(
+    judged_pairs: JudgedPairs, slices: Mapping[str, Ints], among: Ints, n_bins: int = 10, seed: int = 0
+) -> dict[str, Any]:
     """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
 
-    view (JudgedPairs): All pairs with gold; slices have indices of them. among (Ints): Indices of the pairs of all units with
-        their top labels, shape (n_units,), which show how much more documents vary than independent scores.
+    slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): Such indices
+        of all tokens, shape (n,), which show how much more documents vary than independent scores.
+    RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices left out. "rows": for each other slice
+        "slice" (its name), the fields of the `Gap` of its top labels, the errors of these pairs as in `error_row` (without
+        "group" and "tags"), and "off": whether its scores are significantly too high or too low.
     """
-    slice_gaps: list[tuple[str, Ints, Gap]] = []
-    hits = view.pairs.hits
-    overdispersion = document_overdispersion(view.calibrated[among], hits[among], view.documents[among])
-    for name, units in slices:
-        gap = gap_of(view.calibrated[units], hits[units], view.documents[units], overdispersion)
+    calibrated, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
+    overdispersion = document_overdispersion(calibrated[among], hits[among], documents[among])
+    gaps: dict[str, Gap] = {}
+    for name, index in slices.items():
+        gap = gap_of(calibrated[index], hits[index], documents[index], overdispersion)
         if gap is not None and gap.n >= FEWEST_UNITS and gap.documents >= FEWEST_DOCUMENTS:
-            slice_gaps.append((name, units, gap))
-    is_off = find_discoveries([gap.p for _, _, gap in slice_gaps]).tolist()
-    rows = []
-    for (name, units, slice_gap), off in zip(slice_gaps, is_off, strict=True):
-        settings = TableSettings(max(1, min(n_bins, slice_gap.n // _IN_A_BIN)), seed, view.documents)
-        rows.append(_slice_row(view, Slice(name, units), slice_gap, off, settings))
+            gaps[name] = gap
+    is_off = find_discoveries([gap.p for gap in gaps.values()]).tolist()
+    rows: list[dict[str, Any]] = []
+    for (name, gap), off in zip(gaps.items(), is_off, strict=True):
+        slice_bins = max(1, min(n_bins, gap.n // _IN_A_BIN))
+        errors = error_row(name, 0, judged_pairs.pairs, calibrated, slices[name], slice_bins, seed, documents)
+        del errors["group"], errors["tags"]
+        rows.append({"slice": name, **asdict(gap), **errors, "off": off})
     rows.sort(key=lambda row: (not row["off"], -abs(row["gap"])))
-    return SliceTable(rate=RATE, too_small=len(slices) - len(slice_gaps), rows=rows)
-
-
-def _slice_row(view: JudgedPairs, part: Slice, gap: Gap, off: bool, settings: TableSettings) -> SliceRow:
-    """Return the row of a slice: its gap, and the calibration errors of its pairs."""
-    errors = settings.row(part.name, 0, view.pairs, view.calibrated, part.units)
-    return SliceRow(
-        slice=part.name, n=gap.n, documents=gap.documents, score=gap.score, right=gap.right, gap=gap.gap, low=gap.low,
-        high=gap.high, p=gap.p,
-        pairs=errors.pairs, raw=errors.raw, calibrated=errors.calibrated, debiased=errors.debiased, true_low=errors.true_low,
-        true_high=errors.true_high, floor=errors.floor, floor95=errors.floor95, off=off,
-    )  # fmt: skip
+    return {"rate": RATE, "too_small": len(slices) - len(gaps), "rows": rows}

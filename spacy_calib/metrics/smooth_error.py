@@ -11,7 +11,7 @@ from ..types import as_hits, as_probabilities
 STEPS = 2**14
 
 
-def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | None = None) -> float | None:
+def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike) -> float | None:
     """Return smECE (Blasiok and Nakkiran 2023): smECE_sigma for the sigma with smECE_sigma = sigma, so no width is chosen.
 
     smECE_sigma is the integral over t in [0, 1] of |r(t)|, with r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the
@@ -22,8 +22,7 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
     amplitude of cos(pi k t) by exp(-(pi k sigma)^2 / 2), so two cosine transforms smooth the residuals on a grid, however
     many pairs there are. The two grid points around a score share its residual.
 
-    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. sigma (float | None): Return
-        smECE_sigma of this width instead.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> round(smooth_calibration_error([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 4)
@@ -49,8 +48,6 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
         height = np.abs(dct(amplitudes * damping, type=1))
         return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
 
-    if sigma is not None:
-        return smoothed_error(sigma)
     # smECE_sigma - sigma is at least 0 for sigma = 0, and at most 0 for sigma = 1 (but for rounding, hence min).
     return float(brentq(lambda width: min(1.0, smoothed_error(width)) - width, 0.0, 1.0))
 

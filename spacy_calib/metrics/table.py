@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,73 +10,10 @@ import numpy as np
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
 from .by_document import Interval, error_interval, mean_gmce_interval, paired_difference
-from .calibration_errors import calibration_error, calibration_error_interval, ece, group_slices, mean_of
-from .metric import Metric, figure_of, losses, select_listed
+from .calibration_errors import calibration_error, ece, group_slices, mean_of
+from .metric import Metric, check_short_names, figure_of, losses
 from .noise_floors import NoiseFloor, mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
-
-
-@dataclass(frozen=True)
-class ErrorRow:
-    """Calibration errors of one set of pairs, a row of the calibration table; errors are None without pairs.
-
-    group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE). tags, pairs (int): Number of tags
-        and pairs. raw, calibrated (float): Error of raw, calibrated scores. low, high (float): 95 % interval of `calibrated`,
-        where another measurement with the same bins would fall, by sampling bins (Nguyen & O'Connor 2015, Algorithm 2).
-    debiased (float): The calibrated error less the noise in the bins.
-    true_low, true_high (float): 95 % interval of the calibrated error with endless data, by bootstrap over documents; the
-        measured error may lie above it. They and `debiased` are None if documents are not known, or there is only one.
-    floor, floor95 (float): Error that perfectly calibrated scores would show: mean and 95 % quantile.
-    """
-
-    group: str
-    tags: int
-    pairs: int
-    raw: float | None
-    calibrated: float | None
-    low: float | None = None
-    high: float | None = None
-    debiased: float | None = None
-    true_low: float | None = None
-    true_high: float | None = None
-    floor: float | None = None
-    floor95: float | None = None
-
-
-@dataclass(frozen=True)
-class TableSettings:
-    """Settings of a table. n_bins (int): Adaptive bins. seed (int): Of random numbers. documents: Of each pair, or None."""
-
-    n_bins: int
-    seed: int
-    documents: Ints | None
-
-    def row(self, group: str, tags: int, pairs: Pairs, calibrated_scores: Floats, index: Any) -> ErrorRow:
-        """Return the row of the pairs at `index` (indices, or a slice). group, tags: Its name, and number of tags in it."""
-        raw, new, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
-        low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
-        floor = noise_floor(new, self.n_bins, seed=self.seed)
-        documents = None if self.documents is None else self.documents[index]
-        interval = None if documents is None else error_interval(new, hits, documents, self.n_bins, seed=self.seed)
-        error, new_error = (calibration_error(scores, hits, self.n_bins) for scores in (raw, new))
-        return ErrorRow(group, tags, len(raw), error, new_error, low, high, **_true_error(interval, floor))
-
-    def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated_scores: Floats, groups: Groups) -> ErrorRow:
-        """Return the last row of a table: GMCE averaged over groups, with interval and noise floor. rows: One per group."""
-        mean = {key: mean_of([getattr(row, key) for row in rows]) for key in ("raw", "calibrated", "floor")}
-        floor = mean_gmce_floor(pairs, groups, calibrated_scores, self.n_bins, seed=self.seed)
-        interval = None
-        if self.documents is not None:
-            interval = mean_gmce_interval(pairs, groups, self.documents, calibrated_scores, self.n_bins, seed=self.seed)
-        tags, n = sum(row.tags for row in rows), sum(row.pairs for row in rows)
-        return ErrorRow("mean", tags, n, **{**_true_error(interval, floor), **mean})
-
-
-def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
-    """Return five fields of an ErrorRow: debiased, true_low, true_high (of the interval), floor, floor95; None if unknown."""
-    keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
-    fields = {name: getattr(interval, key, None) for name, key in keys.items()}
-    return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}
 
 
 def calibration_table(
@@ -93,37 +29,81 @@ def calibration_table(
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
+    n_bins (int): Adaptive bins. seed (int): Of the random numbers of intervals and noise floors.
     documents (Ints | None): Of each pair, for intervals. unit (str): What counts as a document. metrics: Short name -> metric.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": unit and number of the documents, None if they are not known;
-        "errors": rows for all pairs, for each group and for the mean of the groups: the fields of an ErrorRow, as dicts;
+        "errors": an `error_row` for all pairs ("all", SMCE) and for each group (GMCE), and the mean of the groups ("mean");
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": loss -> {"value", "low", "high"}.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
-    settings = TableSettings(n_bins, seed, documents)
-    rows = [settings.row("all", len(groups.of_tag), pairs, calibrated_scores, slice(None))]
-    rows += [
-        settings.row(name, size, pairs, calibrated_scores, index)
-        for name, size, index in zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
+    parts = [
+        ("all", len(groups.of_tag), slice(None)),
+        *zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True),
     ]
-    rows.append(settings.mean_row(rows[1:], pairs, calibrated_scores, groups))
+    rows = [error_row(*part[:2], pairs, calibrated_scores, part[2], n_bins, seed, documents) for part in parts]
+    rows.append(_mean_row(rows[1:], pairs, calibrated_scores, groups, n_bins, seed, documents))
     scores_by_kind = {"raw": pairs.scores, "calibrated": calibrated_scores}
+    figures = {"ece": {kind: ece(pairs, scores, n_bins) for kind, scores in scores_by_kind.items()}}
+    for short, metric in check_short_names(metrics).items():
+        figures[short] = {kind: figure_of(metric, scores, pairs.hits) for kind, scores in scores_by_kind.items()}
     return {
-        "tokens": pairs.n_units, "pairs": len(pairs.scores), "accuracy": accuracy(pairs),
+        "tokens": pairs.n_units,
+        "pairs": len(pairs.scores),
+        "accuracy": accuracy(pairs),
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
-        "errors": [asdict(row) for row in rows],
-        "scores": {
-            "ece": {key: ece(pairs, values, n_bins) for key, values in scores_by_kind.items()},
-            **{
-                short: {key: figure_of(metric, values, pairs.hits) for key, values in scores_by_kind.items()}
-                for short, metric in select_listed(metrics).items()
-            },
-        },
-        "change": changes(pairs, calibrated_scores, documents, seed, metrics),
-    }  # fmt: skip
+        "errors": rows,
+        "scores": figures,
+        "change": _loss_changes(pairs, calibrated_scores, documents, seed, metrics),
+    }
 
 
-def changes(
-    pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Metric] = PROPER
+def error_row(
+    group: str, tags: int, pairs: Pairs, calibrated_scores: Floats, index: Any, n_bins: int, seed: int, documents: Ints | None
+) -> dict[str, Any]:
+    """Return a row of the calibration table: the calibration errors of some pairs, which are None without pairs.
+
+    group (str), tags (int): Name of this set of pairs, and number of tags in it. index (Any): Selects these pairs, as indices
+        or a slice. Other arguments: as for `calibration_table`.
+    RETURNS (dict): "group", "tags"; "pairs": their number; "raw", "calibrated": error of the raw and the calibrated scores;
+        "debiased": the calibrated error less the noise in the bins; "true_low", "true_high": 95 % interval of the calibrated
+        error with endless data, by bootstrap over documents; the measured error may lie above it. These three are None if
+        documents are not known, or there is only one. "floor", "floor95": mean and 95 % quantile of the error that perfectly
+        calibrated scores would show.
+    """
+    raw, calibrated, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
+    interval = None if documents is None else error_interval(calibrated, hits, documents[index], n_bins, seed=seed)
+    return {
+        "group": group,
+        "tags": tags,
+        "pairs": len(raw),
+        "raw": calibration_error(raw, hits, n_bins),
+        "calibrated": calibration_error(calibrated, hits, n_bins),
+        **_true_error(interval, noise_floor(calibrated, n_bins, seed=seed)),
+    }
+
+
+def _mean_row(
+    rows: list[dict[str, Any]], pairs: Pairs, calibrated_scores: Floats, groups: Groups, n_bins: int, seed: int, documents: Any
+) -> dict[str, Any]:
+    """Return the last row of a table: GMCE averaged over groups, with interval and noise floor. rows: One per group."""
+    interval = None
+    if documents is not None:
+        interval = mean_gmce_interval(pairs, groups, documents, calibrated_scores, n_bins, seed=seed)
+    true_error = _true_error(interval, mean_gmce_floor(pairs, groups, calibrated_scores, n_bins, seed=seed))
+    totals = {key: sum(row[key] for row in rows) for key in ("tags", "pairs")}
+    raw, calibrated, floor = (mean_of([row[key] for row in rows]) for key in ("raw", "calibrated", "floor"))
+    return {"group": "mean", **totals, "raw": raw, "calibrated": calibrated, **true_error, "floor": floor}
+
+
+def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
+    """Return five keys of an `error_row`: debiased, true_low, true_high (of the interval), floor, floor95; None if unknown."""
+    keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
+    fields = {name: getattr(interval, key, None) for name, key in keys.items()}
+    return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}
+
+
+def _loss_changes(
+    pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int, metrics: Mapping[str, Metric]
 ) -> dict[str, dict[str, float | None]]:
     """Return how calibration changes each mean loss (log loss, Brier score): calibrated - raw; below 0 is better.
 
@@ -131,9 +111,10 @@ def changes(
     """
     # A single document gives a value without an interval.
     document_of_pair = np.zeros(len(pairs)) if documents is None else documents
-    intervals = {}
+    changes = {}
     for name, loss in losses(metrics).items():
         new, old = loss(calibrated_scores, pairs.hits), loss(pairs.scores, pairs.hits)
         interval = paired_difference(new, old, document_of_pair, seed=seed)
-        intervals[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
-    return {name: {"value": row.pop("estimate"), **row} for name, row in intervals.items()}
+        fields = {"value": "estimate", "low": "low", "high": "high"}
+        changes[name] = {key: getattr(interval, field, None) for key, field in fields.items()}
+    return changes

@@ -67,32 +67,34 @@ def precision_cutoffs(
         cut-offs, and "rows": per "key" the "cutoff", number of "entities" (or "documents"), number "kept" (accepted), "share"
         (kept / all), "precision" (right / kept), and "low" and "high", the prediction interval of the precision.
     """
-    has_spans = pipe.spans.groups is not None
     event = None if pipe.annotation.kind.of_documents else pipe.span_event
+    labels = pipe.lookup.labels() if pipe.spans.groups is None else pipe.lookup.span_labels()
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
-    labels = pipe.lookup.span_labels() if has_spans else pipe.lookup.labels()
     keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)  # the key of each prediction
-    # Key -> the highest cut-off above which its answers were drawn.
-    floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
-    index = np.flatnonzero(pairs.calibrated >= [floors[key] for key in keys])
+    # Key -> the highest former cut-off among its answers; 0 for gold that is no sample. Only above it all are a fair sample.
+    former_cutoffs = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
+    index = np.flatnonzero(pairs.calibrated >= [former_cutoffs[key] for key in keys])
     keys, scores = keys[index], pairs.calibrated[index]
     hits, documents = pairs.pairs.hits[index], pairs.documents[index]
-    row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
+
     targets = precision if isinstance(precision, Mapping) else None  # label -> precision
-    required = targets or dict.fromkeys([*row_keys, *keys], precision)  # key -> required precision
+    all_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
+    required = targets or dict.fromkeys([*all_keys, *keys], precision)  # key -> required precision
     cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)
     thresholds = find_thresholds(scores, hits, documents, keys.tolist(), required, cutoffs.level)
     rows: dict[str, dict[str, Any]] = {}
     for key in required:
-        threshold = thresholds.get(key, Threshold(None, 0))
-        cutoff = floors[key] if threshold.kept == threshold.spans and floors.get(key) else threshold.cutoff
+        threshold, former_cutoff = thresholds.get(key, Threshold(None, 0)), former_cutoffs.get(key)
+        # If all answers may be accepted, the former cut-off stays: lower scores were not sampled.
+        cutoff = former_cutoff if former_cutoff and threshold.kept == threshold.spans else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
         rows[key] = {"key": key, "cutoff": cutoff, "entities" if event else "documents": threshold.spans, **figures}
-    basis = sample and {
-        "answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from,
-        "accepted": sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores)),
-    }  # fmt: skip
+    basis = None
+    if sample is not None:
+        accepted = sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores))
+        counts = {"answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from}
+        basis = {**counts, "accepted": accepted}
     cutoffs = replace(cutoffs, values={key: row["cutoff"] for key, row in rows.items()}, sample=basis)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 

@@ -13,12 +13,11 @@ from spacy.training import Example
 from ..annotations import Annotation, count_misaligned, plain_name
 from ..calibration.conventions import find_conventions
 from ..calibration.grouping.tag_frequency import group_with_singletons
-from ..calibration.missed import rows_of
 from ..errors import calib_error
 from ..gold.checks import EXPECTED
+from ..gold.keys import names_under
 from ..gold.reading import texts_of
-from ..metrics.judged_view import JudgedView, judged_entities, judged_tokens, predicted_units
-from ..metrics.sentences import never_right
+from ..metrics.judged_view import JudgedView, judged_entities, judged_tokens, never_right, predicted_indices
 from ..metrics.slices import judge_slices, slices_by
 from ..metrics.table import calibration_table
 from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
@@ -31,7 +30,6 @@ from .gold_checks import check_outcomes_of, watch_all
 from .label_names import shown_keys
 from .scorer import scorer_like
 from .silence import check_scored
-from .state import FitInfo
 
 if TYPE_CHECKING:
     from .component import Calibrator
@@ -39,38 +37,25 @@ if TYPE_CHECKING:
 ENTITIES = "entities"
 _SEED = 0  # seed of the simulated noise floor and of intervals
 # Keys of a row of errors with figures of calibrated scores.
-_CALIBRATED_KEYS = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
+_CALIBRATED_KEYS = ("calibrated", "debiased", "true_low", "true_high")
 
 
-class Slicing(NamedTuple):
-    """How to slice the data. by (str): Key whose values divide the Docs. values (Sequence): Value of each Doc, None without."""
-
-    by: str
-    values: Sequence[str | None]
-
-
-@dataclass(frozen=True, eq=False)
-class UnitTable:
+class UnitTable(NamedTuple):
     """The evaluation of the entities, tokens or documents of a pipe.
 
-    view (JudgedView): The pairs with gold. figures (Mapping): The keys of `calibration_table` ("errors", "scores" ...), "bins"
-        and "never_right". slices (Mapping | None): "by" (name of the key) and "rows" (a dict per slice); None without slices.
+    view (JudgedView): The pairs with gold. figures (Mapping): The keys of `calibration_table` ("errors", "scores" ...), "bins",
+        "never_right", and, if the data was sliced, "slices": "by" (name of the key) and "rows" (a dict per slice).
     """
 
     view: JudgedView
     figures: Mapping[str, Any]
-    slices: Mapping[str, Any] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.figures, **({} if self.slices is None else {"slices": self.slices})}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PipeTable:
     """The evaluation of one calib pipe, fitted or not; without a fit raw scores take the place of calibrated ones.
 
-    name, attr, component, event, method (str), threshold (float): Properties of the pipe. annotation (Annotation): The layer of
-        its labels. info (FitInfo): Summary of its fit. corpus (ScoredCorpus): Its scores, with gold.
+    pipe (Calibrator), corpus (ScoredCorpus): The pipe, and its scores with gold. annotation (Annotation): Layer of its labels.
     units (Mapping): Table of "entities", if the pipe scores these, then of "tokens" or "documents".
     seen (Mapping | None): Overlap of the texts with the fit data. weights_changed (bool | None): Whether the component has
         other weights than at the fit. Both are None if unknown. misaligned (Mapping | None): Numbers of "tokens", and of those
@@ -83,15 +68,9 @@ class PipeTable:
         unfitted pipe a "verdict" on the raw scores, and the command that would "fit" it.
     """
 
-    name: str
-    attr: str
-    component: str
-    event: str
-    method: str
-    threshold: float
-    annotation: Annotation
-    info: FitInfo
+    pipe: Calibrator
     corpus: ScoredCorpus
+    annotation: Annotation
     units: Mapping[str, UnitTable]
     seen: Mapping[str, Any] | None = None
     weights_changed: bool | None = None
@@ -102,6 +81,11 @@ class PipeTable:
     conventions: Sequence[Mapping[str, Any]] | None = None
     obstacle: str = ""
     unfitted: Mapping[str, Any] | None = None
+
+    @property
+    def component(self) -> str:
+        """Name of the component whose scores are calibrated."""
+        return self.pipe.source.component
 
     @property
     def layer(self) -> str:
@@ -119,11 +103,11 @@ class PipeTable:
             "weights_changed": self.weights_changed,
             "misaligned": self.misaligned,
             **({"without_map": dict(self.without_map)} if self.without_map else {}),
-            **rows.to_dict(),
+            **rows.figures,
         }
         for unit in spans:
-            fields = {"called": list(unit.view.span_words), "event": self.event}
-            table[ENTITIES] = {**fields, "accepted": self.accepted, "flagged": self.flagged, **unit.to_dict()}
+            fields = {"called": list(unit.view.span_words), "event": self.pipe.span_event}
+            table[ENTITIES] = {**fields, "accepted": self.accepted, "flagged": self.flagged, **unit.figures}
         if self.unfitted is not None:
             table = {**_without_calibrated(table), "unfitted": self.unfitted}
         return {**table, "conventions": self.conventions}
@@ -146,7 +130,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return pipe name -> its table, as `evaluate` returns them."""
-        return {table.name: table.to_dict() for table in self.pipes}
+        return {table.pipe.name: table.to_dict() for table in self.pipes}
 
     @property
     def shown(self) -> list[PipeTable]:
@@ -179,33 +163,31 @@ def evaluate_pipe(
     corpus: ScoredCorpus,
     n_groups: int | None = None,
     *,
-    slicing: Slicing | None = None,
+    by: str | None = None,
     obstacle: str = "",
 ) -> PipeTable:
     """Evaluate the scores that a calib pipe, fitted or not, wrote on predicted Docs.
 
     corpus (ScoredCorpus): The pipe's scores on `examples`, with gold. n_groups (int | None): Number of tag frequency groups;
-        None takes the pipe's groups. slicing (Slicing | None): How to slice the Docs. obstacle (str): Why scores are missing.
-    RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
+        None takes the pipe's groups. by (str | None): Key of `gold.keys` whose values divide the Docs into slices.
+        obstacle (str): Why scores are missing.
+    RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more. Others: as `names_under`.
     """
     annotation, recall_cutoffs, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
+    slice_of_doc = None if by is None else names_under([example.reference for example in examples], by)
     if recall_cutoffs is not None:
-        rows = rows_of(entity_tokens(pipe, examples, corpus), recall_cutoffs) if len(corpus) else []
+        rows = entity_tokens(pipe, examples, corpus).rows_of(recall_cutoffs) if len(corpus) else []
         flagged = [{"wanted": recall_cutoffs.recall, **row} for row in rows]
     units = {}
     for view in judged_views(pipe, examples, corpus, n_groups):
-        slices = None if slicing is None or obstacle else _slice_table(corpus, view, slicing)
-        units[view.kind] = UnitTable(view, unit_figures(view, plain_name(annotation.name)), slices)
+        figures = unit_figures(view, plain_name(annotation.name))
+        if slice_of_doc is not None and not obstacle:
+            figures["slices"] = {"by": by, **_evaluate_slices(corpus, view, slice_of_doc)}
+        units[view.kind] = UnitTable(view, figures)
     return PipeTable(
-        name=pipe.name,
-        attr=pipe.attr,
-        component=pipe.source.component,
-        event=pipe.span_event,
-        method=pipe.learned.method,
-        threshold=pipe.threshold,
-        annotation=annotation,
-        info=pipe.fit_info,
+        pipe=pipe,
         corpus=corpus,
+        annotation=annotation,
         units=units,
         seen=pipe.learned.overlap_with(texts_of(annotation, examples)),
         weights_changed=pipe.lookup.weights_changed(),
@@ -218,6 +200,13 @@ def evaluate_pipe(
     )
 
 
+def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Sequence[str | None]) -> dict[str, Any]:
+    """Evaluate the predicted labels of each slice, as `judge_slices` does. slice_of_doc: Slice of each Doc, None for none."""
+    indices = predicted_indices(corpus, view)
+    slices = slices_by(slice_of_doc, corpus.docs[view.starts[indices]], indices)
+    return judge_slices(view, slices, indices, view.n_bins, view.seed)
+
+
 def judged_views(
     pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
 ) -> list[JudgedView]:
@@ -225,10 +214,10 @@ def judged_views(
     scorer, (groups, span_groups) = scorer_like(pipe.scorer, n_groups), _groups_of(pipe, examples)
     options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    rows = judged_tokens(corpus, labels, groups=scorer.judging(groups, labels), **options)
+    rows = judged_tokens(corpus, labels, groups=scorer.groups_to_evaluate(groups, labels), **options)
     if span_groups is None:
         return [rows]
-    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
+    options |= {"groups": scorer.groups_to_evaluate(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
     return [judged_entities(corpus, span_labels, **options), rows]
 
 
@@ -256,13 +245,6 @@ def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
         view.pairs, view.calibrated, view.groups, view.n_bins, view.seed, documents, view.unit, view.metrics
     )
     return {"bins": view.n_bins, **figures, "never_right": [] if layer in OPEN else never_right(view, view.labels)}
-
-
-def _slice_table(corpus: ScoredCorpus, view: JudgedView, slicing: Slicing) -> dict[str, Any]:
-    """Evaluate the pairs of a view in each slice. RETURNS (dict): The fields of a SliceTable, and "by", the key's name."""
-    docs, indices = predicted_units(corpus, view)
-    slices = slices_by(slicing.values, docs, indices)
-    return {"by": slicing.by, **judge_slices(view, slices, indices, view.n_bins, view.seed)}
 
 
 def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:

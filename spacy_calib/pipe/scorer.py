@@ -13,7 +13,7 @@ from ..annotations import get_annotation
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
-from ..metrics.metric import figure_of, select_listed
+from ..metrics.metric import check_short_names, figure_of
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
 from ..registry import by_short
@@ -40,21 +40,20 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
         of metrics; "<attr>_gmce_per_group": group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags", or None.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
-    pairs, metrics = judged_pairs.pairs, select_listed(by_short("calib_metrics"))
-    index_by_group = {} if groups is None else dict(zip(groups.names, group_slices(pairs, groups), strict=True))
-    per_group: dict[str, dict[str, Any]] = {name: {} for name in index_by_group}
+    pairs, metrics = judged_pairs.pairs, check_short_names(by_short("calib_metrics"))
+    values_by_suffix = {"": judged_pairs.calibrated, "_raw": pairs.scores}
+    per_group: dict[str, dict[str, Any]] = {}
+    if groups is not None:
+        for number, (name, index) in enumerate(zip(groups.names, group_slices(pairs, groups), strict=True)):
+            hits, n_tags = pairs.hits[index], int(np.count_nonzero(groups.of_tag == number))
+            errors = {suffix: calibration_error(values[index], hits, n_bins) for suffix, values in values_by_suffix.items()}
+            per_group[name] = {"gmce": errors[""], "gmce_raw": errors["_raw"], "pairs": len(index), "tags": n_tags}
     scores: dict[str, Any] = {}
-    for suffix, values in (("", judged_pairs.calibrated), ("_raw", pairs.scores)):
+    for suffix, values in values_by_suffix.items():
         scores[f"smce{suffix}"] = calibration_error(values, pairs.hits, n_bins)
-        for name, index in index_by_group.items():
-            per_group[name][f"gmce{suffix}"] = calibration_error(values[index], pairs.hits[index], n_bins)
         scores[f"gmce{suffix}"] = mean_of([row[f"gmce{suffix}"] for row in per_group.values()])
         scores[f"ece{suffix}"] = ece(pairs, values, n_bins)
-        for short, metric in metrics.items():
-            scores[f"{short}{suffix}"] = figure_of(metric, values, pairs.hits)
-    for number, (name, index) in enumerate(index_by_group.items()):
-        n_tags = np.count_nonzero(groups.of_tag == number)  # type: ignore[union-attr]
-        per_group[name] |= {"pairs": len(index), "tags": int(n_tags)}
+        scores |= {f"{short}{suffix}": figure_of(metric, values, pairs.hits) for short, metric in metrics.items()}
     scores["gmce_per_group"] = per_group if len(pairs) and groups is not None else None
     return {f"{attr}_{key}": value for key, value in scores.items()}
 
@@ -66,7 +65,7 @@ def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[st
 
 def score_names() -> list[str]:
     """Return the names of all figures that are single numbers. RAISES C185, C190: two figures have one short name."""
-    return ["smce", "gmce", "ece", *select_listed(by_short("calib_metrics"))]
+    return ["smce", "gmce", "ece", *check_short_names(by_short("calib_metrics"))]
 
 
 class CalibScorer:
@@ -95,16 +94,17 @@ class CalibScorer:
         token_scores: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
+        """Return the figures of `calib_scores` for the scores that a calib pipe wrote on the predicted Docs of the examples."""
         corpus = corpus_of(list(examples), attr, labels)
-        judging = groups and self.judging(groups, labels)
+        tag_groups = groups and self.groups_to_evaluate(groups, labels)
         token_prefix, span_prefix = score_prefixes(attr, of_entities, token_scores)
-        scores = calib_scores(corpus.pairs(), judging, token_prefix, self.n_bins) if token_prefix else {}
+        scores = calib_scores(corpus.pairs(), tag_groups, token_prefix, self.n_bins) if token_prefix else {}
         if span_labels:
-            judging = span_groups and self.judging(span_groups, span_labels)
-            scores |= calib_scores(corpus.span_pairs(span_labels), judging, span_prefix, self.n_bins)
+            entity_groups = span_groups and self.groups_to_evaluate(span_groups, span_labels)
+            scores |= calib_scores(corpus.span_pairs(span_labels), entity_groups, span_prefix, self.n_bins)
         return scores
 
-    def judging(self, groups: Groups, labels: Sequence[str]) -> Groups:
+    def groups_to_evaluate(self, groups: Groups, labels: Sequence[str]) -> Groups:
         """Return the groups for GMCE: `groups` (of the fit), or n_groups frequency groups made from them. labels: By column."""
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
 from spacy_calib.calibration.recall_threshold import (
-    RecallThreshold,
     design_effects,
     effective_size,
     find_recall_threshold,
@@ -19,7 +18,7 @@ from spacy_calib.errors import CalibError
 from tests import strategies
 
 
-def find(scores, recall, confidence=0.95, documents=None) -> RecallThreshold:
+def find(scores, recall, confidence=0.95, documents=None) -> float | None:
     scores = np.asarray(scores, dtype=np.float64)
     return find_recall_threshold(
         scores, np.arange(len(scores)) if documents is None else np.asarray(documents), recall, confidence
@@ -51,35 +50,30 @@ def test_chance_is_that_of_drawing_the_first_one_too_many(n, missed, share):
 def test_as_many_units_as_the_first_step_needs(n, found):
     # Half may be missed, none is. More than half of n new ones lie below all n seen ones: of 10 units the first three, with a chance of
     # 7 C 5 / 10 C 5 = 21 / 252 = .083; of 12 the first four: 8 C 6 / 12 C 6 = 28 / 924 = .030.
-    threshold = find(rising(n), 0.5, 0.95)
-    assert threshold == RecallThreshold(rising(n)[0] if found else None, n, n)
+    assert find(rising(n), 0.5, 0.95) == (rising(n)[0] if found else None)
 
 
 def test_the_highest_cut_off_that_is_sure():
     n = 2000
-    threshold = find(rising(n), 0.95)
-    missed = n - threshold.n_found
+    missed = np.count_nonzero(rising(n) < find(rising(n), 0.95))
     at, beyond = (miss_p_values(np.array([k]), n, np.ones(1), 0.05)[0] for k in (missed, missed + 1))
     assert at <= 0.05 < beyond
-    assert threshold.cutoff == rising(n)[missed]
-    assert threshold.recall == 1 - missed / n
     # Seen must be better than asked for by what both samples may differ: 1.645 sqrt(2 * .05 * .95 / 2000) = .0113.
-    assert threshold.recall == pytest.approx(0.9613, abs=0.001)
+    assert 1 - missed / n == pytest.approx(0.9613, abs=0.001)
 
 
 def test_equal_scores_are_found_or_missed_together():
     scores = np.repeat([0.1, 0.5, 0.9], [10, 30, 960])
-    assert find(scores, 0.95) == RecallThreshold(0.5, 1000, 990)
+    assert find(scores, 0.95) == 0.5
     for seed in range(3):
-        assert find(np.random.default_rng(seed).permutation(scores), 0.95) == RecallThreshold(0.5, 1000, 990)
-    assert find(np.full(500, 0.7), 0.95) == RecallThreshold(0.7, 500, 500)
+        assert find(np.random.default_rng(seed).permutation(scores), 0.95) == 0.5
+    assert find(np.full(500, 0.7), 0.95) == 0.7
 
 
 def test_what_cannot_be_sure():
-    assert find([], 0.9) == RecallThreshold(None, 0, 0)
-    assert find([], 0.9).recall is None
-    assert find([0.4], 0.9) == RecallThreshold(None, 1, 1)
-    assert find(rising(500), 0.95, documents=np.zeros(500, dtype=int)) == RecallThreshold(None, 500, 500)
+    assert find([], 0.9) is None
+    assert find([0.4], 0.9) is None
+    assert find(rising(500), 0.95, documents=np.zeros(500, dtype=int)) is None
 
 
 @given(strategies.scored_hits_with_order(max_size=60), st.integers(2, 20), st.sampled_from([0.5, 0.7]))
@@ -96,9 +90,9 @@ def test_neither_the_order_nor_the_names_of_documents_matter(given_, n_documents
 @given(strategies.scored_hits(max_size=60))
 def test_more_recall_or_confidence_never_misses_more(given_):
     scores, _ = given_
-    found = [find(scores, recall, 0.7).n_found for recall in (0.5, 0.7, 0.9)]
+    found = [-(find(scores, recall, 0.7) or 0.0) for recall in (0.5, 0.7, 0.9)]
     assert found == sorted(found)
-    found = [find(scores, 0.6, confidence).n_found for confidence in (0.5, 0.8, 0.95)]
+    found = [-(find(scores, 0.6, confidence) or 0.0) for confidence in (0.5, 0.8, 0.95)]
     assert found == sorted(found)
 
 
@@ -134,8 +128,8 @@ def test_documents_that_are_missed_as_wholes_need_more_data():
     # Every document of ten tokens has one score: 200 tokens are worth 20 and a little more, from which no recall of .95 can be told.
     scores = np.repeat(rising(20), 10)
     documents = np.repeat(np.arange(20), 10)
-    assert find(scores, 0.95, documents=documents).cutoff is None
-    assert find(scores, 0.95).cutoff is not None
+    assert find(scores, 0.95, documents=documents) is None
+    assert find(scores, 0.95) is not None
     # Though nothing is missed at the lowest cut-off, which shows no effect of documents.
     assert design_effects(documents)[0] == 1.0
 
@@ -180,7 +174,7 @@ def test_as_little_is_missed_elsewhere_as_promised(of_document, of_entity):
     rng = np.random.default_rng(1)
     true = elsewhere = found = 0
     for _ in range(N_REPETITIONS):
-        cutoff = find_recall_threshold(*drawn(rng, 200, of_document, of_entity), 0.95, 0.9).cutoff
+        cutoff = find_recall_threshold(*drawn(rng, 200, of_document, of_entity), 0.95, 0.9)
         found += cutoff is not None
         true += 1 - (cutoff or 0.0) >= 0.95
         elsewhere += (drawn(rng, 200, of_document, of_entity)[0] >= (cutoff or 0.0)).mean() >= 0.95

@@ -118,7 +118,9 @@ def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated,
     )
     check_against_spacy(result, expected, "calib", WRITTEN)
     rows = result["errors"]
-    assert all(row["low"] <= row["high"] and 0 <= row["floor"] <= row["floor95"] for row in rows if row["low"] is not None)
+    assert all(
+        row["true_low"] <= row["true_high"] and 0 <= row["floor"] <= row["floor95"] for row in rows if row["raw"] is not None
+    )
 
 
 def test_all_adds_columns_and_their_explanation_but_no_figures_to_the_json(calibrated, test_file, tmp_path):

@@ -11,7 +11,7 @@ from tests.cli.conftest import calib, docs_in, json_of, ok, refuses, save_docs
 from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
-CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
+CALIBRATED = ("calibrated", "debiased", "true_low", "true_high")
 
 
 def evaluated(*arguments):

@@ -10,20 +10,19 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import brier, calibration_error, gmce, log_loss, smce
+from spacy_calib.metrics import calibration_error, gmce, log_loss
 from spacy_calib.metrics.by_document import (
     ResampledFigure,
     ResampledMean,
-    document_bootstrap,
     error_interval,
     mean_gmce_interval,
     mean_interval,
     paired_difference,
     resample_error,
     resample_mean,
+    resamples,
 )
 from spacy_calib.metrics.calibration_errors import error_of_table
-from spacy_calib.metrics.error_sums import resamples
 from spacy_calib.metrics.proper import log_losses, squared_losses
 from spacy_calib.pairs.bins import assign, bin_table, equal_mass_edges
 from spacy_calib.types import Groups
@@ -153,14 +152,11 @@ def test_no_pairs_and_one_document():
     assert mean_interval([], []) is None
     assert paired_difference([], [], []) is None
     assert error_interval([], [], []) is None
-    assert document_bootstrap(log_loss, make_pairs([], []), []) is None
-    assert document_bootstrap(lambda pairs, scores, weights: 1.0, make_pairs([], []), []) is None
     one = np.zeros(3)
     pairs = make_pairs([0.1, 0.5, 0.9], [0, 1, 1])
     for interval in (
         mean_interval([1.0, 2.0, 3.0], one),
         error_interval(pairs.scores, pairs.hits, one),
-        document_bootstrap(lambda pairs, scores, weights: 1.0, pairs, one),
     ):
         assert interval.low is interval.high is interval.upper is interval.corrected is None
         assert math.isfinite(interval.estimate)
@@ -277,59 +273,11 @@ def test_differences_need_the_same_resamples_and_several_documents():
     assert resample_error([], [], []) is None
 
 
-def test_figures_with_sums_take_the_short_way():
-    scores, hits, documents = texts(30, seed=5)
-    pairs, judged = make_pairs(scores, hits), scores**1.5
-    assert document_bootstrap(log_loss, pairs, documents, judged) == mean_interval(log_losses(judged, hits), documents)
-    assert document_bootstrap(brier, pairs, documents) == mean_interval(squared_losses(scores, hits), documents)
-    assert document_bootstrap(smce, pairs, documents, judged) == error_interval(judged, hits, documents)
-
-
-def test_any_figure_is_drawn_with_the_weights_of_its_documents():
-    scores, hits, documents = texts(200, seed=5)
-    pairs = make_pairs(scores, hits)
-    seen = []
-
-    def share_of_hits(given, judged, weights):
-        assert given is pairs
-        seen.append(weights)
-        return float(np.average(given.hits, weights=weights))
-
-    interval = document_bootstrap(share_of_hits, pairs, documents, n_samples=400, seed=7)
-    assert interval.estimate == pytest.approx(hits.mean())
-    expected = np.concatenate(list(resamples(200, 400, seed=7)), axis=1)[documents].T
-    assert np.array_equal(np.array(seen), np.concatenate([np.ones((1, len(hits))), expected]))
-    # With so many documents the two kinds of interval of a mean hardly differ.
-    closed = mean_interval(hits.astype(float), documents)
-    assert (interval.low, interval.high, interval.upper) == pytest.approx((closed.low, closed.high, closed.upper), abs=0.01)
-
-
-def test_resamples_without_a_value_are_left_out():
-    scores, hits, documents = texts(12, seed=5)
-    pairs = make_pairs(scores, hits)
-
-    def of_first_document(given, judged, weights):
-        inside = (documents == 0) & (weights > 0)
-        return float(judged[inside].mean()) if inside.any() else None
-
-    interval = document_bootstrap(of_first_document, pairs, documents, n_samples=100)
-    mean = scores[documents == 0].mean()
-    assert (interval.estimate, interval.low, interval.high) == pytest.approx((mean, mean, mean))
-    calls = iter([0.5])
-    nothing = document_bootstrap(lambda *_: next(calls, None), pairs, documents, n_samples=100)
-    assert (nothing.estimate, nothing.low, nothing.upper) == (0.5, None, None)
-    assert nothing.reason == "no resample has a value"
-
-
-@pytest.mark.parametrize(
-    "statistic", [log_loss, smce, lambda pairs, scores, weights: float(np.average(scores, weights=weights))]
-)
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others(statistic):
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
     scores, hits, documents = texts(30, seed=5, slope=0.3)
-    pairs = make_pairs(scores, hits)
-    interval = document_bootstrap(statistic, pairs, documents, seed=3)
-    assert document_bootstrap(statistic, pairs, documents, seed=3) == interval
-    assert document_bootstrap(statistic, pairs, documents, seed=4) != interval
+    interval = error_interval(scores, hits, documents, seed=3)
+    assert error_interval(scores, hits, documents, seed=3) == interval
+    assert error_interval(scores, hits, documents, seed=4) != interval
 
 
 @pytest.mark.parametrize(("n_samples", "n_documents", "low", "high"), [
@@ -355,9 +303,6 @@ def test_percentiles_are_places_among_the_resamples(n_samples, n_documents, low,
     (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_bins=0), r"\[C001\] n_bins"),
     (lambda: error_interval([0.5, 0.6], [1, 0], [0, 1], n_samples=20), r"\[C001\] n_samples must be at least 39"),
     (lambda: mean_gmce_interval(make_pairs([0.5], [1]), GROUPS, [0, 1]), r"\[C002\] A bootstrap over documents"),
-    (lambda: document_bootstrap(log_loss, make_pairs([0.5], [1]), [0], [0.5, 0.5]), r"\[C002\]"),
-    (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0, 1]), r"\[C002\]"),
-    (lambda: document_bootstrap(lambda *_: 1.0, make_pairs([0.5], [1]), [0], n_samples=5), r"\[C001\] n_samples"),
 ])  # fmt: skip
 def test_bad_input_is_refused(call, match):
     with pytest.raises(CalibError, match=match):

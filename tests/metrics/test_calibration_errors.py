@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, debiased_calibration_error, ece, gmce, mce, smce
-from spacy_calib.metrics.calibration_errors import CalibrationError, DebiasedCalibrationError, group_slices, mean_of
+from spacy_calib.metrics.calibration_errors import group_slices, mean_of
 from spacy_calib.types import Groups
 
-from ..strategies import bernoulli, make_pairs, pairs_of_tokens, scored_hits
+from ..strategies import make_pairs, pairs_of_tokens, scored_hits
 
 GROUPS = Groups(("1", "2", "3"), np.array([0, 1, 1, 2, -1, 0]))
 
@@ -148,15 +148,6 @@ def test_mce_worked_by_hand():
     assert mce(pairs) == (None, {}), "the default asks for 200 pairs"
 
 
-def test_mce_takes_the_debiased_estimate_of_each_tag():
-    scores, hits = bernoulli(600, seed=3)
-    pairs = make_pairs(scores, hits, tags=np.arange(600) % 2)
-    error, per_tag = mce(pairs, debiased=True)
-    assert per_tag == {tag: debiased_calibration_error(scores[tag::2], hits[tag::2]) for tag in (0, 1)}
-    assert error == pytest.approx(math.sqrt((per_tag[0] ** 2 + per_tag[1] ** 2) / 2))
-    assert error < mce(pairs)[0]
-
-
 @pytest.mark.parametrize("value", [0, -5, 1.5, None])
 def test_mce_refuses_a_minimum_out_of_range(value):
     with pytest.raises(CalibError, match=r"\[C001\] min_pairs must be a whole number of at least 1"):
@@ -170,7 +161,6 @@ def test_ece_worked_by_hand():
     pairs = make_pairs(scores, hits, tags=[0, 1, 0, 1, 2, 0, 1], rows=[0, 0, 1, 1, 2, 3, 3], n_units=5)
     # Two bins: {0.6, 0.6} with 1 of 2: gap 0.1. {0.8, 0.9} with 2 of 2: gap 0.15.
     assert ece(pairs, n_bins=2) == pytest.approx(0.125)
-    assert ece(pairs, n_bins=2, norm="l2") == pytest.approx(math.sqrt((0.1**2 + 0.15**2) / 2))
 
 
 def test_ece_of_two_arrays_worked_by_hand():
@@ -227,17 +217,7 @@ def test_bad_input_is_refused(metric, hits, settings, sentence):
         metric([0.5, 0.5], hits, **settings)
 
 
-def test_registered_functions_use_their_settings():
-    scores, hits = bernoulli(100, seed=2, power=2)
-    for settings in ({"n_bins": 4, "norm": "l1"}, {"bin_size": 7}):
-        assert CalibrationError(**settings)(scores, hits) == calibration_error(scores, hits, **settings)
-    assert DebiasedCalibrationError(n_bins=4)(scores, hits) == debiased_calibration_error(scores, hits, n_bins=4)
-
-
-@pytest.mark.parametrize(("metric", "setting", "value"), [
-    *((metric, *setting) for metric in (CalibrationError, DebiasedCalibrationError) for setting in (("n_bins", 0), ("bin_size", -1))),
-    (CalibrationError, "norm", "l3"),
-])  # fmt: skip
-def test_registered_functions_refuse_settings_when_they_are_made(metric, setting, value):
+@pytest.mark.parametrize(("setting", "value"), [("n_bins", 0), ("bin_size", -1), ("norm", "l3")])
+def test_settings_out_of_range_are_refused(setting, value):
     with pytest.raises(CalibError, match=rf"\[C001\] {setting} must be"):
-        metric(**{setting: value})
+        calibration_error([0.5], [1], **{setting: value})

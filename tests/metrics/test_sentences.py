@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from spacy_calib.metrics.sentences import never_right, warn_of_higher_loss, warn_of_never_right
+from spacy_calib.metrics.judged_view import never_right
+from spacy_calib.metrics.sentences import warn_of_higher_loss, warn_of_never_right
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 

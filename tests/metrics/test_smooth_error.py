@@ -53,15 +53,8 @@ def test_opposite_residuals_cancel_as_far_as_the_kernel_reaches():
 @pytest.mark.parametrize(("n", "seed"), [(7, 0), (40, 1)])
 def test_is_the_direct_sum_over_all_pairs(n, seed):
     scores, hits = bernoulli(n, seed)
-    for sigma in (0.02, 0.1, 0.6):
-        assert smooth_calibration_error(scores**2, hits, sigma) == pytest.approx(direct_error(scores**2, hits, sigma), abs=5e-6)
     error = smooth_calibration_error(scores**2, hits)
     assert direct_error(scores**2, hits, error) == pytest.approx(error, abs=5e-6)
-
-
-def test_without_a_width_nothing_is_smoothed():
-    # Residuals 1 at 0, -1/2 at 1/2, -1 at 1, which all are points of the grid.
-    assert smooth_calibration_error([0.0, 0.5, 1.0], [1, 0, 0], sigma=0) == pytest.approx(2.5 / 3)
 
 
 @given(scored_hits())
@@ -69,12 +62,6 @@ def test_lies_between_the_mean_residual_and_the_error_of_distinct_scores(drawn):
     scores, hits = drawn
     error = smooth_calibration_error(scores, hits)
     assert abs(np.mean(hits - scores)) - 1e-9 <= error <= ece_of_distinct_scores(scores, hits) + 1e-9
-
-
-@given(scored_hits())
-def test_the_error_falls_with_sigma(drawn):
-    errors = [smooth_calibration_error(*drawn, sigma=sigma) for sigma in (0.01, 0.03, 0.1, 0.3, 1)]
-    assert np.all(np.diff(errors) <= 1e-9)
 
 
 def test_where_a_score_lies_matters_little_to_it_and_much_to_bins():

@@ -40,11 +40,9 @@ def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
 
 def show_precision(result: dict[str, Any]) -> None:
     """Print the cut-offs for a precision, and what they guarantee. result (dict): Result of `threshold` for one pipe."""
-    from ...pairs.documents import by_unit
-
     targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
     target = ", ".join(targets) or f"{100 * result['precision']:g} %"
-    confidence, noun = f"{100 * result['confidence']:g} %", "documents" if result["event"] is None else "entities"
+    noun = "documents" if result["event"] is None else "entities"
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
@@ -59,19 +57,28 @@ def show_precision(result: dict[str, Any]) -> None:
     )
     rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]
     show_rows(rows or result["rows"], columns)
-    if rows and (empty_keys := [row["key"] or "(no group)" for row in result["rows"] if row not in rows]):
-        msg.text(f"No {noun} in this gold, and no cut-off: {', '.join(empty_keys)}.")
-    nowhere = all(row["cutoff"] is None for row in result["rows"])
-    if nowhere:
+    keys_without_gold = [row["key"] or "(no group)" for row in result["rows"] if row not in rows]
+    if rows and keys_without_gold:
+        msg.text(f"No {noun} in this gold, and no cut-off: {', '.join(keys_without_gold)}.")
+    is_reached = any(row["cutoff"] is not None for row in result["rows"])
+    if not is_reached:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
     show_answers(result)
-    if not nowhere and "answers" not in result:
-        msg.text(
-            f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} "
-            f"confidence ({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on "
-            f"gold like this. Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, "
-            f"with the same confidence; by chance it may be below {target}."
-        )
+    if is_reached and "answers" not in result:
+        _explain_precision(result, target, noun)
+
+
+def _explain_precision(result: dict[str, Any], target: str, noun: str) -> None:
+    """Print what cut-offs found on gold guarantee elsewhere. target: Precision in words. noun: "entities" or "documents"."""
+    from ...pairs.documents import by_unit
+
+    confidence = f"{100 * result['confidence']:g}"
+    msg.text(
+        f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} % "
+        f"confidence ({by_unit(**result['by'])}): this holds for {confidence} of 100 cut-offs found on "
+        f"gold like this. Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, "
+        f"with the same confidence; by chance it may be below {target}."
+    )
 
 
 def show_answers(result: dict[str, Any]) -> None:

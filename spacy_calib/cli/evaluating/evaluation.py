@@ -16,27 +16,26 @@ from ..fitting.new_calib import insert_unfitted
 from ..fitting.settings import DEFAULTS
 from ..shared.command import check_option
 from ..shared.screen import number, shell_line
+from .options import PAGE, EvaluateRun
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...pipe.component import Calibrator
     from ...pipe.evaluation import Evaluation, PipeTable
-    from .options import EvaluateRun
 
 
-def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
+def evaluate_pipeline(run: EvaluateRun) -> Evaluation:
     """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; if it has none, its raw scores. Write no file.
 
-    fitted_only (bool): Whether raw scores are an error. RAISES CalibError: any error in the input.
+    RAISES CalibError: any error in the input.
     """
-    from ...gold.keys import names_under
-    from ...pipe.evaluation import Evaluation, Slicing, check_evaluable, evaluate_pipe
+    from ...pipe.evaluation import Evaluation, check_evaluable, evaluate_pipe
     from ...pipe.scorer import corpus_of
 
     nlp = run.begin(run.files())
     # Slices, pages and pictures are of fitted scores, and show whole sentences.
-    needs_fit = fitted_only or run.by is not None or bool(run.pages) or run.has_pictures
+    needs_fit = run.by is not None or bool(run.outputs[PAGE]) or run.has_pictures
     if has_fitted(run, nlp, needs_fit):
         examples = run.read(nlp)
         pipes = run.pipes(nlp, examples, allow_many=True)
@@ -47,11 +46,8 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=needs_fit)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     check_evaluable(pipes, corpora, examples, run.silent)
-    slicing = None
-    if run.by is not None:
-        slicing = Slicing(run.by, names_under([example.reference for example in examples], run.by))
     tables = [
-        evaluate_pipe(pipe, examples, corpus, run.groups, slicing=slicing, obstacle=obstacle)
+        evaluate_pipe(pipe, examples, corpus, run.groups, by=run.by, obstacle=obstacle)
         for pipe, corpus, obstacle in zip(pipes, corpora, obstacles, strict=True)
     ]
     if not pipes[0].fitted:
@@ -93,11 +89,11 @@ def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> li
     """Return a sentence for each fitted calib pipe that is not evaluated, with the reason. tables: Of the evaluated pipes."""
     from ...pipe.component import Calibrator
 
-    evaluated, notes = {table.name for table in tables}, []
+    evaluated, notes = {table.pipe.name for table in tables}, []
     for name, pipe in nlp.components if run.component is None else ():
         if isinstance(pipe, Calibrator) and pipe.fitted and name not in evaluated:
             notes.append(f"Not evaluated: pipe {name}. The data has no gold for '{pipe.source.component}'.")
-    return notes + [f"Not evaluated: pipe {table.name}. {table.obstacle}" for table in tables if table.obstacle]
+    return notes + [f"Not evaluated: pipe {table.pipe.name}. {table.obstacle}" for table in tables if table.obstacle]
 
 
 def verdict_on_raw(table: PipeTable) -> str:

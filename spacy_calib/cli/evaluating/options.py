@@ -74,34 +74,20 @@ class EvaluateRun(GoldRun):
         self.files()
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[Path]]:
+    def outputs(self) -> dict[str, list[Path]]:
         """What is written (NUMBERS, PAGE or PICTURE) -> the paths of --output that get it."""
         kinds = [(kind_of(path), path) for path in self.output]
         return {kind: [path for kind_of_path, path in kinds if kind_of_path == kind] for kind in KINDS.values()}
 
     @property
-    def numbers(self) -> list[Path]:
-        """The files of --output that get the numbers as JSON."""
-        return self._by_kind[NUMBERS]
-
-    @property
-    def pages(self) -> list[Path]:
-        """The files of --output that get the HTML page."""
-        return self._by_kind[PAGE]
-
-    @property
-    def pictures(self) -> list[Path]:
-        """The files and folders of --output that get pictures."""
-        return self._by_kind[PICTURE]
-
-    @property
     def has_pictures(self) -> bool:
         """Whether an option asks for pictures (--output) or chooses what they show (--kind, --tag)."""
-        return bool(self.pictures or self.kind or self.tags)
+        return bool(self.outputs[PICTURE] or self.kind or self.tags)
 
     def files(self) -> list[Output]:
         """Return all files to write. RAISES C054: a folder of --output is not empty, and there is no --force."""
-        files = [*self.numbers, *self.pages, *(path for _, path in picture_files(self.pictures, self.kind, self.tags))]
+        pictures = [path for _, path in picture_files(self.outputs[PICTURE], self.kind, self.tags)]
+        files = [*self.outputs[NUMBERS], *self.outputs[PAGE], *pictures]
         for folder in {path.parent for path in files} & set(self.output):
             check_folder_of_files(folder, self.force)
         return [Output("--output", path) for path in files]

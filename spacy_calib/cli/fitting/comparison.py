@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
 from ...pairs.documents import count_in_words
 from ...pipe.label_names import match_labels
-from ...pipe.pipeline import load_pipeline
 from .. import from_plugin
 from ..shared.screen import msg, number
-from .adapt_output import show_adaptation
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -30,26 +27,27 @@ _IN_WORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class PresentPipe:
-    """The calib pipe that a fit may replace. model (str): Path or package of its pipeline. unreadable: Pipes to leave out."""
+@dataclass(eq=False)
+class ComponentFit:
+    """The fit of a calib pipe to one component, and its comparison with the calibration that it may replace.
 
-    pipe: Calibrator
-    model: str
-    unreadable: Sequence[str]
+    name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any.
+    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. other_names (Sequence): Label maps of
+    the fitted pipes of this component. comparison (FitComparison | None): Of the fit with `present`; None before it is made, or
+    without `present`. choice (str): What to write: FIT, or the present pipe as it was (PRESENT) or adapted (ADAPTED).
+    """
 
-    @classmethod
-    def find(cls, nlp: Language, name: str, model: str, unreadable: Sequence[str]) -> PresentPipe | None:
-        """Return the fitted calib pipe called `name` with its pipeline; None if there is none."""
-        from ...pipe.component import Calibrator
+    name: str
+    old_name: str | None
+    present: Calibrator | None
+    other_names: Sequence[Mapping[str, str]] = ()
+    comparison: FitComparison | None = None
+    choice: str = FIT
 
-        pipe = dict(nlp.components).get(name)
-        if not isinstance(pipe, Calibrator) or not pipe.fitted:
-            return None
-        return cls(pipe, model, unreadable)
+    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> None:
+        """Compare the new fit with the present pipe, if there is one, and choose which is written.
 
-    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> FitOutcome:
-        """Compare this pipe with a new fit, which is written in any case if `always`, or if --event asks for another event.
+        The fit is written in any case if `always`, or if --event asks for another event than that of the present pipe.
 
         examples: Data of the fit, which the pipes before the source have processed. event, always: Values of the options.
         """
@@ -57,68 +55,59 @@ class PresentPipe:
 
         from ...pipe.adapting import compare_with_present
 
+        if self.present is None:
+            return
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        match_labels(self.pipe, gold, further_maps=[fit.fit_info.label_map or {}])
-        comparison = compare_with_present(fit, self.pipe, gold)
-        is_other_event = event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
-        return FitOutcome(self, comparison, FIT if always or is_other_event else comparison.winner)
-
-
-@dataclass(frozen=True, eq=False)
-class FitOutcome:
-    """The result of comparing the present calib pipe with a fit. choice (str): What to write: PRESENT, ADAPTED or FIT."""
-
-    present: PresentPipe
-    comparison: FitComparison
-    choice: str
+        match_labels(self.present, gold, further_maps=[fit.fit_info.label_map or {}])
+        self.comparison = compare_with_present(fit, self.present, gold)
+        is_other_event = event is not None and self.present.fit_info.span_event != fit.fit_info.span_event
+        self.choice = FIT if always or is_other_event else self.comparison.winner
 
     @property
-    def gains(self) -> bool:
-        """Whether the comparison has shown that the chosen calibration is better than the old one."""
+    def gains(self) -> bool | None:
+        """Whether the chosen calibration was shown to be better than the present one; None if there is none."""
+        if self.comparison is None:
+            return None
         replacement = self.comparison.replacement
         return replacement is not None and replacement.gains and self.choice == replacement.winner
 
-    def reopen(self) -> tuple[Language, Calibrator]:
+    def reopen_present(self, reload: Callable[[], Language]) -> tuple[Language, Calibrator]:
         """Load the pipeline again; return (pipeline, its old calib pipe, which is adapted if that was chosen)."""
-        nlp = load_pipeline(self.present.model, exclude=self.present.unreadable)
-        pipe = self.present.pipe
-        calib: Any = nlp.get_pipe(pipe.name)
+        assert self.present is not None
+        assert self.comparison is not None
+        nlp = reload()
+        calib: Any = nlp.get_pipe(self.present.name)
         if self.choice == ADAPTED:
-            calib.from_bytes(pipe.to_bytes())
-            calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans
+            calib.from_bytes(self.present.to_bytes())
+            calib.held_out, calib.held_out_spans = self.present.held_out, self.present.held_out_spans
             nlp.meta["performance"] = dict(self.comparison.performance or {})
         return nlp, calib
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the losses, the winner, and what is written and why as plain data for JSON."""
-        replacement = self.comparison.replacement
-        losses = {} if replacement is None else replacement.state()
-        return {**losses, "winner": self.comparison.winner, "written": self.choice, "why": self.comparison.why}
+    def comparison_state(self) -> dict[str, Any]:
+        """Return the losses, the winner, and what is written and why under "comparison", for JSON; {} without a comparison."""
+        if self.comparison is None:
+            return {}
+        losses = {} if self.comparison.replacement is None else self.comparison.replacement.state()
+        verdict = {"winner": self.comparison.winner, "written": self.choice, "why": self.comparison.why}
+        return {"comparison": {**losses, **verdict}}
 
 
-def show_present(calib: Calibrator, outcome: FitOutcome, output: Path) -> None:
-    """Print that the old calibration is written, as it was or adapted, and how it compares with the fit."""
-    if outcome.choice == ADAPTED:
-        show_adaptation(calib, calib.fit_info.adaptations[-1], output)
-    else:
-        msg.info(f"Written as it was: {output}")
-    show_comparison(outcome)
-
-
-def show_comparison(outcome: FitOutcome) -> None:
-    """Print the log losses of the old calibration and the new fit, and which one is written."""
-    comparison, choice = outcome.comparison, _IN_WORDS[outcome.choice]
-    if outcome.choice != comparison.winner:
+def show_comparison(component_fit: ComponentFit) -> None:
+    """Print the log losses of the old calibration and the new fit, and which one is written; nothing without a comparison."""
+    comparison, choice = component_fit.comparison, _IN_WORDS[component_fit.choice]
+    if comparison is None or component_fit.present is None:
+        return
+    if component_fit.choice != comparison.winner:
         choice += f", as requested; the comparison favours {_IN_WORDS[comparison.winner]}"
-    elif outcome.choice != FIT:
+    elif component_fit.choice != FIT:
         choice += "; --always writes the new fit"
     result = comparison.replacement
     if result is None:
-        name = outcome.present.pipe.name
+        name = component_fit.present.name
         msg.warn(f"The new fit is not compared with the old calibration '{name}': {comparison.why}. Written: {choice}.")
         return
     adapted_loss = "" if result.adapted is None else f", {number(result.adapted)} adapted"
-    print_result = msg.good if outcome.gains else msg.info
+    print_result = msg.good if component_fit.gains else msg.info
     print_result(
         f"Held-out log loss of the same {count_in_words(result.unit, result.units)}: {number(result.present)} with the old "
         f"calibration{adapted_loss}, {number(result.fit)} with the new fit (standard error of its difference to the better of "

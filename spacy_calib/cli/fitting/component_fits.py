@@ -3,53 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...calibration.replacement import FIT
+from ...calibration.replacement import ADAPTED, PRESENT
 from ...pipe.label_names import maps_on
 from ..shared.choose_pipe import names_with_gold
 from ..shared.command import check_option
 from ..shared.examples import read_examples
 from ..shared.screen import inform, msg, shell_line
 from ..shared.writing import print_exact, print_json
-from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
+from .adapt_output import show_adaptation
+from .comparison import ComponentFit, card_line, show_comparison
 from .fit_output import show_fit
 from .new_calib import block_to_fit, insert_calib, with_inline_recognizers
 from .settings import DEFAULTS, Block, translate_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.training import Example
-
-    from ...pipe.component import Calibrator
-
-
-@dataclass(eq=False)
-class ComponentFit:
-    """The fit of a calib pipe to one component.
-
-    name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any. present
-    (PresentPipe | None): The calibration that the fit may replace, if any. other_names (Sequence): Label maps of the fitted
-    pipes of this component. outcome (FitOutcome | None): Comparison of fit and `present`; None before, or without `present`.
-    """
-
-    name: str
-    old_name: str | None
-    present: PresentPipe | None
-    other_names: Sequence[Mapping[str, str]] = ()
-    outcome: FitOutcome | None = None
-
-    @property
-    def is_written(self) -> bool:
-        """Whether the new fit is to be written, not the old calibration."""
-        return self.outcome is None or self.outcome.choice == FIT
-
-    def compare(self, calib: Calibrator, examples: Sequence[Example], **options: Any) -> None:
-        """Set `outcome`: compare the new fit, `calib`, with `present`. options: Arguments of `PresentPipe.compare`."""
-        self.outcome = None if self.present is None else self.present.compare(calib, examples, **options)
 
 
 def check_components(
@@ -78,21 +50,21 @@ def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[
     from ...pipe.component import Calibrator
     from ...pipe.gold_checks import has_gold_for
 
+    given_settings = [name for name, value in settings.items() if value is not None]
+    if any(name in ("--attr", "--config") or ".source." in name for name in given_settings):
+        return []
     default = DEFAULTS["source"]["component"]
-    fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    pipes = [pipe for pipe in fitted_calibs if pipe.source.component not in ("", default)]
-    is_chosen = any(
-        value is not None and (name in ("--attr", "--config") or ".source." in name) for name, value in settings.items()
-    )
-    if not pipes or is_chosen:
+    fitted_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    pipes = [pipe for pipe in fitted_pipes if pipe.source.component not in ("", default)]
+    if not pipes:
         return []
     with warnings.catch_warnings():  # the fit reads the gold again, and warns then
         warnings.simplefilter("ignore")
         examples = [example for path in paths for example in read_examples(nlp, path, gold_preproc=False)]
     if default in nlp.component_names and has_gold_for(nlp, default, [example.reference for example in examples]):
         return []
-    by_name = {pipe.name: pipe.source.component for pipe in pipes}
-    components = list(dict.fromkeys(by_name[name] for name in names_with_gold(pipes, examples)))
+    names = names_with_gold(pipes, examples)
+    components = list(dict.fromkeys(pipe.source.component for pipe in pipes if pipe.name in names))
     if len(components) != 1:
         return []
     if not silent:
@@ -115,13 +87,16 @@ def insert_pipes(
     base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
     (Mapping): Arguments of `insert_calib`.
     """
+    from ...pipe.component import Calibrator
+
     if len(components) > 1:
         nlp = with_inline_recognizers(nlp, model, components, calib_options["unreadable"])
     fits: dict[str, ComponentFit] = {}
     for name in components or ("",):
         component_options = {**options, "component": name} if name else options
         old_name, block = block_to_fit(nlp, base, component_options, overrides, calib_options["second_pass"])
-        present = PresentPipe.find(nlp, block[0], model, calib_options["unreadable"])
+        old = dict(nlp.components).get(block[0])
+        present = old if isinstance(old, Calibrator) and old.fitted else None
         other_names = maps_on(nlp, block[1]["source"].get("component", ""))
         component_map = _select_labels(nlp, name, components, label_map)
         nlp, calib = insert_calib(nlp, model, block, component_map, **calib_options)
@@ -142,12 +117,14 @@ def _select_labels(
     } or None
 
 
-def put_back(nlp: Language, fit: ComponentFit) -> None:
-    """Replace the new calib pipe by the old one, as it was or adapted, and restore its figures in the pipeline's meta data."""
+def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -> None:
+    """Replace the new calib pipe by the old one, as it was or adapted, and restore its figures in the pipeline's meta data.
+
+    reload (Callable): Loads the pipeline as it was.
+    """
     from ...pipe.scorer import drop_performance, set_performance
 
-    assert fit.outcome is not None
-    old_nlp, pipe = fit.outcome.reopen()
+    old_nlp, pipe = fit.reopen_present(reload)
     config = dict(old_nlp.get_pipe_config(pipe.name))
     nlp.remove_pipe(fit.name)
     calib: Any = nlp.add_pipe(config.pop("factory"), name=pipe.name, config=config, after=pipe.source.component)
@@ -180,22 +157,22 @@ def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
     from .held_out import held_out_rows
 
     calib: Any = nlp.get_pipe(component_fit.name)
-    outcome = component_fit.outcome
-    comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
-    return {"pipe": calib.name, **calib.fit_info.state(), "errors": held_out_rows(calib), **comparison}
+    state = calib.fit_info.state()
+    return {"pipe": calib.name, **state, "errors": held_out_rows(calib), **component_fit.comparison_state()}
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:
     """Print the result of one fit in words: the new fit, or the old calibration if that is written."""
     calib: Any = nlp.get_pipe(component_fit.name)
-    component, outcome = calib.source.component, component_fit.outcome
-    if outcome is not None and not component_fit.is_written:
-        show_present(calib, outcome, output)
-        return
-    if component_fit.old_name is not None:
-        msg.info(f"Settings that were not given are those of the pipeline's calib pipe '{component_fit.old_name}'")
-    show_fit(calib, output, gains=None if outcome is None else outcome.gains)
-    if outcome is not None:
-        show_comparison(outcome)
-    elif component and (line := card_line(nlp, component)):
+    if component_fit.choice == PRESENT:
+        msg.info(f"Written as it was: {output}")
+    elif component_fit.choice == ADAPTED:
+        show_adaptation(calib, calib.fit_info.adaptations[-1], output)
+    else:
+        if component_fit.old_name is not None:
+            msg.info(f"Settings that were not given are those of the pipeline's calib pipe '{component_fit.old_name}'")
+        show_fit(calib, output, gains=component_fit.gains)
+    show_comparison(component_fit)
+    component = calib.source.component
+    if component_fit.present is None and component and (line := card_line(nlp, component)):
         msg.info(line)

@@ -70,13 +70,6 @@ def _weight(value: float) -> str:
     return f"{value:+.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:+.2f}"
 
 
-def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
-    """Warn that tag offsets were requested and are all 0, and say why. scaling: `fit_info.scaling`."""
-    has_bias = scaling is not None and scaling["biased"]
-    why = "the scaling has a bias for each tag already" if has_bias else "no tag differs from its group by more than chance"
-    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting tag_offsets")
-
-
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
     """Print the result of a fit, and its cross-validated errors.
 
@@ -92,6 +85,21 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     print_result(
         f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.kind.unit}s ({info.pairs:,} pairs): {output}"
     )
+    _show_fit_data(info)
+    if calib.source.settings_summary:
+        msg.info(f"Scores: {calib.source.settings_summary}")
+    if info.unknown is not None:
+        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.kind.unit))
+    _warn_of_zero_offsets(info)
+    _warn_of_no_gain(info)
+    _show_choices(info)
+    show_spans(info)
+    show_held_out(calib, held_out_rows(calib))
+    show_conventions(info.conventions)
+
+
+def _show_fit_data(info: FitInfo) -> None:
+    """Print warnings about gold that is too little or lacks tokens, and where label frequencies were counted."""
     if sentence := too_little_gold(info):
         msg.warn(sentence)
     if not info.tokens and info.spans is not None:
@@ -104,19 +112,33 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.info(caveat)
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{info.kind.label_words[0].capitalize()} frequencies were counted on {info.counted_on}{why}")
-    if calib.source.settings_summary:
-        msg.info(f"Scores: {calib.source.settings_summary}")
-    if info.unknown is not None:
-        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.kind.unit))
-    if info.tag_offsets and info.tag_offsets["strength"] is info.tag_offsets["group_strength"] is None:
-        warn_of_offsets(info.scaling)
-    if info.held_out is not None and info.held_out.verdict in ("unclear", "worse"):
-        contrast = "worse than" if info.held_out.verdict == "worse" else "not clearly better than"
-        msg.warn(
-            f"By cross-validation on these {info.held_out.tokens:,} {info.kind.unit}s calibrated scores are {contrast} raw "
-            f"ones: log loss {number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the "
-            f"difference {number(info.held_out.error)}); more data may help, or the raw scores are well calibrated already"
-        )
+
+
+def _warn_of_zero_offsets(info: FitInfo) -> None:
+    """Warn if tag offsets were requested and are all 0, and say why."""
+    offsets = info.tag_offsets
+    if not offsets or offsets["strength"] is not None or offsets["group_strength"] is not None:
+        return
+    has_bias = info.scaling is not None and info.scaling["biased"]
+    why = "the scaling has a bias for each tag already" if has_bias else "no tag differs from its group by more than chance"
+    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting tag_offsets")
+
+
+def _warn_of_no_gain(info: FitInfo) -> None:
+    """Warn if cross-validation does not show that calibrated scores are better than raw ones."""
+    losses = info.held_out
+    if losses is None or losses.verdict not in ("unclear", "worse"):
+        return
+    contrast = "worse than" if losses.verdict == "worse" else "not clearly better than"
+    msg.warn(
+        f"By cross-validation on these {losses.tokens:,} {info.kind.unit}s calibrated scores are {contrast} raw "
+        f"ones: log loss {number(losses.calibrated)}, raw {number(losses.raw)} (standard error of the "
+        f"difference {number(losses.error)}); more data may help, or the raw scores are well calibrated already"
+    )
+
+
+def _show_choices(info: FitInfo) -> None:
+    """Print which method was chosen by cross-validation, and whether the context of tokens and of spans is used."""
     if info.selection:
         msg.info(
             f"Chosen among {len(info.selection['trials'])}: {info.selection['chosen']} (`spacy calib info` shows the table)"
@@ -125,9 +147,6 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None and info.spans.context:
             msg.info(f"Context of {info.kind.span_words[1]} {context_line(info.spans.context)}")
-    show_spans(info)
-    show_held_out(calib, held_out_rows(calib))
-    show_conventions(info.conventions)
 
 
 def is_span_fit(info: FitInfo) -> bool:

@@ -219,7 +219,6 @@ def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to a component that is no calib
     pipe, or to the calib pipe of another component.
     """
-    from ...pipe.component import Calibrator
     from ...pipe.fitting import map_labels
     from ...sources.mapped import map_of
 
@@ -227,10 +226,7 @@ def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     if component and component not in nlp.component_names:
         raise no_component_error(nlp, component)
     if name in nlp.component_names:
-        old = nlp.get_pipe(name)
-        if not isinstance(old, Calibrator) or old.source.component != component:
-            owner = f"it calibrates '{old.source.component}'" if isinstance(old, Calibrator) else "it is no calib pipe"
-            raise calib_error("C059", name=name, owner=owner)
+        old = _pipe_to_replace(nlp, name, component)
         if label_map is None and old.fit_info.pretrained is None:
             label_map = {label: name for label, name in (map_of(old.source) or {}).items() if name} or None
         factory = nlp.get_pipe_meta(name).factory
@@ -244,6 +240,18 @@ def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
         raise calib_error("C063", why=reason(error)) from None
     map_labels(calib, label_map)
     return calib
+
+
+def _pipe_to_replace(nlp: Language, name: str, component: str) -> Calibrator:
+    """Return the calib pipe `name`, which a new one for the same component replaces. RAISES C059: it is another component."""
+    from ...pipe.component import Calibrator
+
+    old = nlp.get_pipe(name)
+    if not isinstance(old, Calibrator):
+        raise calib_error("C059", name=name, owner="it is no calib pipe")
+    if old.source.component != component:
+        raise calib_error("C059", name=name, owner=f"it calibrates '{old.source.component}'")
+    return old
 
 
 def insert_calib(

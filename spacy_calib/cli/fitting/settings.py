@@ -63,7 +63,8 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
         setting that is no block with a registered function. C170: a dotted setting of something else.
     """
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
-    if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:  # a new prefix
+    old_attr = settings.get("attr", DEFAULTS["attr"])
+    if options.get("attr", old_attr) != old_attr:  # a pipe with a new prefix has that as its name
         name = options["attr"]
     dotted_settings = parse_dotted(overrides, name, options)
     settings = merge_settings(settings, dotted_settings)
@@ -156,17 +157,20 @@ def _resolve_selection(
     `settings` is changed in place. RAISES C056: the user asks for a selection, and sets a block that it chooses.
     """
     is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted_settings}
+    # Options and dotted settings of blocks that a selection would choose.
     conflicts = {"--groups": options["groups"]} if "groups" in options else {}
-    conflicts |= {
-        f"--{_SECTION}.{name}.{'.'.join(path)}": dotted_settings[path] for path in dotted_settings if path[0] in _AUTO_BLOCKS
-    }
-    is_required = is_auto or ("selection" in blocks and settings["selection"] is not None)
-    for option, value in conflicts.items() if is_required else ():
-        check_option(option, False, "left out with --method auto, which chooses it", value)
-    drops_selection = not is_auto and settings.get("selection") is not None and ("method" in options or conflicts)
+    for path, value in dotted_settings.items():
+        if path[0] in _AUTO_BLOCKS:
+            conflicts[f"--{_SECTION}.{name}.{'.'.join(path)}"] = value
+    asks_for_selection = is_auto or ("selection" in blocks and settings["selection"] is not None)
+    if asks_for_selection:
+        for option, value in conflicts.items():
+            check_option(option, False, "left out with --method auto, which chooses it", value)
+    has_selection = settings.get("selection") is not None
+    drops_selection = has_selection and not is_auto and ("method" in options or bool(conflicts))
     if drops_selection:
         settings["selection"] = None
-    if is_auto and settings.get("selection") is None:
+    elif is_auto and not has_selection:
         settings["selection"] = copy.deepcopy(DEFAULTS["selection"])
     if "context" in blocks:
         return
@@ -174,7 +178,7 @@ def _resolve_selection(
     if is_auto and context is None:
         settings["context"] = dict(DEFAULTS["context"])
     elif drops_selection and context is not None and context.get("when") == "no_worse":
-        settings["context"] = None
+        settings["context"] = None  # the selection decides whether such a context is used
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
+from ...metrics.calibration_errors import group_slices
 from ...metrics.judged_view import JudgedView, predicted_indices
-from ...metrics.metric import losses, select_listed, title_of
+from ...metrics.metric import losses, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
@@ -107,15 +108,14 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
         floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
-    raw = {
-        "smce": error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed),
-        "gmce": mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed),
-    }
-    errors = [
-        _figure("smce", "SMCE", table["errors"][0], raw["smce"]),
-        _figure("gmce", "Mean GMCE", table["errors"][-1], raw["gmce"]),
+    raw_smce = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed)
+    raw_gmce = mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed)
+    return [
+        _figure("smce", "SMCE", table["errors"][0], raw_smce),
+        _figure("gmce", "Mean GMCE", table["errors"][-1], raw_gmce),
+        _figure("ece", "ECE (top label)", table["scores"]["ece"]),
+        *_metric_figures(view, table["scores"]),
     ]
-    return [*errors, _figure("ece", "ECE (top label)", table["scores"]["ece"]), *_metric_figures(view, table["scores"])]
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
@@ -129,16 +129,17 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of `figures` for the metrics; metrics that are mean losses come first and have intervals."""
-    scores_of_pairs = {"raw": view.pairs.scores, "calibrated": view.calibrated}
     pair_losses = losses(view.metrics)
-    columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in pair_losses.values() for kind in _KINDS]
+    # Two columns for each loss: that of the raw scores, and that of the calibrated ones.
+    both = (view.pairs.scores, view.calibrated)
+    columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in both]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
-    metrics = select_listed(view.metrics)
-    figures = []
-    for name in [*pair_losses, *(name for name in metrics if name not in pair_losses)]:
-        raw, calibrated, *intervals = intervals if name in pair_losses else (None, None)  # takes the next two
-        figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
-    return figures
+    titles = {name: title_of(metric, name) for name, metric in view.metrics.items()}
+    rows = [
+        _figure(name, titles[name], scores[name], raw, calibrated)
+        for name, raw, calibrated in zip(pair_losses, intervals[::2], intervals[1::2], strict=True)
+    ]
+    return rows + [_figure(name, titles[name], scores[name]) for name in titles if name not in pair_losses]
 
 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -149,7 +150,7 @@ def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, A
     "change" of the error.
     """
     extended_rows = []
-    for index, (row, pair_index) in enumerate(zip(rows, view.group_slices(), strict=True)):
+    for index, (row, pair_index) in enumerate(zip(rows, group_slices(view.pairs, view.groups), strict=True)):
         raw, hits = view.pairs.scores[pair_index], view.pairs.hits[pair_index]
         low, high = _bounds(error_interval(raw, hits, view.documents[pair_index], view.n_bins, seed=view.seed))
         change = row["calibrated"] / row["raw"] - 1 if row["raw"] else None

@@ -13,6 +13,7 @@ from .page_pictures import MAX_DRAWN, page_pictures
 
 
 def file_text(name: str) -> str:
+    """Return the text of a file in this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
     from .page import render_report
 
     contents = page_contents(evaluation)
-    text = render_report(contents) if paths else ""
+    text = render_report(contents)
     for path in paths:
         write_text(path, [text])
     return contents
@@ -39,7 +39,7 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
         notes += pipe_notes
     names = [view["name"] for view in views]
     for view, name in zip(views, names, strict=True):
-        if names.count(name) > 1:
+        if names.count(name) > 1:  # two pipes of one component
             view["name"] = f"{name} ({view['pipe']})"
     return {
         "title": f"How well calibrated are the scores of {evaluation.name}?",
@@ -59,22 +59,22 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
     for name, unit in table.units.items():
         title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"  # plurals
         if len(unit.view):
-            views.append(view_contents(table.corpus, unit.view, unit.to_dict(), {"name": title, **facts}))
+            views.append(view_contents(table.corpus, unit.view, unit.figures, {"name": title, **facts}))
             views[-1]["conventions"] = page_conventions(None if name == "entities" else table.conventions)
         else:
-            notes.append(f"Not evaluated: {title} (pipe {table.name}). The data has none with both gold and a score.")
+            notes.append(f"Not evaluated: {title} (pipe {table.pipe.name}). The data has none with both gold and a score.")
     return views, notes
 
 
 def pipe_facts(table: PipeTable) -> dict[str, Any]:
     """Return facts about a pipe for the page, without folder names."""
     return {
-        "pipe": table.name,
-        "attr": table.attr,
+        "pipe": table.pipe.name,
+        "attr": table.pipe.attr,
         "component": table.component,
         "layer": table.layer,
-        "event": table.event if "entities" in table.units else None,
-        "counted_on": Path(table.info.counted_on).name,
+        "event": table.pipe.span_event if "entities" in table.units else None,
+        "counted_on": Path(table.pipe.fit_info.counted_on).name,
         "seen": table.seen,
         "weights_changed": table.weights_changed,
     }
@@ -88,11 +88,11 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
             versions[package] = version(package)
     documents = max(views, key=lambda view: view["documents"])["counted"]
     resampling = by_unit(**views[0]["table"]["by"])
-    accepted = [(table.name, table.accepted) for table in evaluation.shown if table.accepted]
+    accepted = [(table.pipe.name, table.accepted) for table in evaluation.shown if table.accepted]
     return {
         "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {evaluation.given_as}",
         "Data": f"{evaluation.data}, {documents} with scores",
-        **{f"Pipe {table.name}": fit_in_words(table) for table in evaluation.shown},
+        **{f"Pipe {table.pipe.name}": fit_in_words(table) for table in evaluation.shown},
         **{f"Promise of {name}": numbers["promise"] for name, numbers in accepted if numbers["promise"]},
         "Evaluated with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {resampling}",
         "Versions": ", ".join(f"{name} {number}" for name, number in versions.items())
@@ -102,15 +102,15 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
 
 def fit_in_words(table: PipeTable) -> str:
     """Describe in one line what a pipe calibrates, and how it was fitted."""
-    info = table.info
+    info = table.pipe.fit_info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
-        f"method {table.method}",
+        f"method {table.pipe.learned.method}",
         f"fitted on {extent_in_words(info.unit, info.docs, info.kind.unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]
     if "entities" in table.units:
-        parts.append(f"{with_article(table.annotation.kind.span_words[0])} is right by the event {table.event}")
+        parts.append(f"{with_article(table.annotation.kind.span_words[0])} is right by the event {table.pipe.span_event}")
     return "; ".join(parts)
 
 

@@ -37,6 +37,7 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
 
 
 def _join_words(corpus: ScoredCorpus, first: int, last: int) -> str:
+    """Return the text of the tokens first:last, with the spaces between them."""
     words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 

@@ -45,12 +45,12 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     view = unit.view
     for tag in tags:
         if tag not in view.labels:
-            raise calib_error("C098", name=table.name, tag=tag, available=first_of(view.labels, 60))
+            raise calib_error("C098", name=table.pipe.name, tag=tag, available=first_of(view.labels, 60))
     if len(view) < view.n_bins:
-        raise calib_error("C005", n_pairs=len(view), threshold=table.threshold, n_bins=view.n_bins)
+        raise calib_error("C005", n_pairs=len(view), threshold=table.pipe.threshold, n_bins=view.n_bins)
     numbers = {name: picture_rows(name, view, unit.figures["errors"], tags) for name in names}
     name = "entity" if view.kind == "entities" else table.annotation.kind.unit
-    return {"pipe": table.name, "unit": name, "pairs": len(view.pairs), "numbers": numbers}
+    return {"pipe": table.pipe.name, "unit": name, "pairs": len(view.pairs), "numbers": numbers}
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:

@@ -142,6 +142,7 @@ def reliability_panel(
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
+    """Return the numbers of a diagram of the pairs at these indices. calibrated (Floats): Score of all pairs."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
@@ -196,7 +197,7 @@ def cut_text(text: str, width: int = 28) -> str:
 
 
 def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Sequence[str], n_bins: int = 10) -> list[Panel]:
-    """Return a panel for each tag. labels (Sequence[str]): Tag of each column, which contain all of `tags`."""
+    """Return the diagram of each tag's pairs. labels (Sequence[str]): The tags by column, all of `tags` among them."""
     panels = []
     for tag in tags:
         index = np.flatnonzero(pairs.tags == list(labels).index(tag))

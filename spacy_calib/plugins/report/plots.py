@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,9 +105,9 @@ def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, 
     """
     if name in ("errors", "slices"):
         ax = axes_for(None, _PAGE_WIDTH, _errors_height(rows)) if on_page else None
-        return plot_errors(rows, ax=ax, title=title).figure
+        return add_title(plot_errors(rows, ax=ax).figure, title)
     if name == "coverage":
-        return plot_coverage(rows[0], title=title).figure
+        return add_title(plot_coverage(rows[0]).figure, title)
     panels = [Panel.from_state(row) for row in rows]
     return draw_panels(panels, title, measure=_MEASURES.get(name, "error"), histograms=not on_page, columns=3)
 
@@ -143,25 +143,15 @@ def draw_panels(
         lowest.set_xlabel("score", fontsize="medium")
         if column == 0:
             ax.set_ylabel("share that is right")
+    return add_title(figure, title)
+
+
+def add_title(figure: Any, title: str) -> Any:
+    """Write a title above a figure, wrapped to its width; return the figure. "" writes none."""
     if title:
-        figure.suptitle(wrap_title(title, figure.get_figwidth()), fontsize="medium")
+        n_letters = max(20, int(_LETTERS_AN_INCH * figure.get_figwidth()))
+        figure.suptitle(textwrap.fill(drawable(title), n_letters), fontsize="medium")
     return figure
-
-
-def make_titler(user_axes: Any) -> Callable[[Any, str], None]:
-    """Return a function (axes, title) that writes a title: above the axes if the user gave them, else above the figure."""
-
-    def set_title(ax: Any, title: str) -> None:
-        if title:
-            write = ax.figure.suptitle if user_axes is None else ax.set_title
-            write(wrap_title(title, ax.figure.get_figwidth()), fontsize="medium")
-
-    return set_title
-
-
-def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
-    """Wrap a title to a width in inches. letters (int): Letters per inch."""
-    return textwrap.fill(drawable(title), max(20, int(letters * width)))
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
@@ -185,14 +175,14 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
     quiet_frame(ax)
 
 
-def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
+def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
     """Plot the calibration error before and after calibration, overall and by group (Kranzlein et al. 2021, Figure 3).
 
     Each row has a circle (raw), an arrow, a square (calibrated) with the 95 % interval of the true error, and the noise floor
     as a grey bar.
 
     rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`.
-    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. title (str): Above them.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
     RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
 
         >>> row = {"group": "all", "raw": 0.07, "calibrated": 0.01, "floor95": 0.02, "true_low": 0.0, "true_high": 0.03}
@@ -200,7 +190,6 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
         ['all (SMCE)']
     """
     marks = error_marks(rows)
-    set_title = make_titler(ax)
     ax = axes_for(ax, _FILE_WIDTH, _errors_height(rows))
     for row, mark in enumerate(marks):
         _draw_error(ax, row, mark)
@@ -208,7 +197,6 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     ax.set_ylim(len(marks) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel("calibration error (lower is better)")
-    set_title(ax, title)
     quiet_frame(ax)
     ax.tick_params(axis="y", length=0, labelsize="medium")
     _add_error_plot_legend(ax)
@@ -228,23 +216,21 @@ def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
     ax.text(1.02, row, f"{raw:.4f} → {new:.4f}", transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET)
 
 
-def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, title: str = "") -> Any:
+def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None) -> Any:
     """Plot the accuracy of the most confident predictions against their share, raw and calibrated.
 
     curves (Mapping): "shares" of the predictions, and their accuracy by "raw" and "calibrated" scores, (n,) each.
-    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. title (str): Above them.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
     RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
 
         >>> ax = plot_coverage({"shares": [0.5, 1.0], "raw": [0.9, 0.8], "calibrated": [1.0, 0.8]})
         >>> [line.get_label() for line in ax.lines]
         ['raw', 'calibrated']
     """
-    set_title = make_titler(ax)
     ax = axes_for(ax, 5.0, 3.6)
     for name, look in LOOKS.items():
         ax.plot(curves["shares"], curves[name], **{**look, "marker": ""}, label=name)
     ax.set(xlim=(0, 1), xlabel="share kept, most confident first", ylabel="accuracy of what is kept")
-    set_title(ax, title)
     quiet_frame(ax)
     ax.legend(edgecolor="none", fontsize="small")
     return ax

@@ -178,7 +178,7 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
     """Return the clause with the error that follows the opening; "" if the opening has a figure already."""
     error, floor95 = evidence.error, evidence.floor95
-    votes = exceeds_noise(error, floor95, evidence.low)  # of noise floor and interval
+    votes = exceeds_noise(error, floor95, evidence.low)  # whether noise floor, and interval, say that it is more than noise
     if status == "unclear":
         count = len(np.unique(view.documents))
         note = "; that is more, but of so few scores" if votes[0] and evidence.has_few else ""
@@ -190,7 +190,7 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
             f"average, where chance alone would show up to {floor95:.3f}{note}"
         )
     clause = ("no more than chance would show", "which may be chance", "more than chance would show")[sum(votes)]
-    if evidence.percent_right is None and status != "seen":
+    if evidence.percent_right is None and status != "seen":  # the opening has no figure
         return f": on average its scores are off by {error:.3f}, {clause}"
     if status in ("seen", "sure", "modest", "off"):
         return ""

@@ -8,7 +8,6 @@ from spacy_calib.cli.evaluate_command import evaluate
 from spacy_calib.cli.evaluating.evaluation import evaluate_pipeline
 from spacy_calib.cli.evaluating.options import EvaluateRun
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics.slices import SliceRow
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def test_its_units_are_those_of_the_table_in_groups(evaluation):
     (one,) = evaluation.shown
     assert list(one.units) == ["entities", "tokens"]
     for name, unit in one.units.items():
-        view, table = unit.view, unit.to_dict()
+        view, table = unit
         assert view.kind == name
         assert (view.n_bins, len(view)) == (table["bins"], table["pairs"])
         assert [row["group"] for row in table["errors"]] == ["all", *view.groups.names, "mean"]
@@ -46,16 +45,16 @@ def test_raw_scores_are_the_evaluation_of_an_unfitted_pipe(ner_model, entity_tes
         assert unit.view.calibrated.tolist() == unit.view.pairs.scores.tolist()
     assert [row["calibrated"] for row in one.to_dict()["entities"]["errors"]].count(None) >= 3
     with pytest.raises(CalibError, match="C027|C056"):
-        evaluate_pipeline(EvaluateRun(str(ner_model), entity_test, component="ner"), fitted_only=True)
+        evaluate_pipeline(EvaluateRun(str(ner_model), entity_test, component="ner", kind="top"))
 
 
-def test_slices_are_typed_rows_in_the_table_of_their_unit(calibrated_ner, entity_test, register):
+def test_slices_are_rows_in_the_table_of_their_unit(calibrated_ner, entity_test, register):
     register("calib_keys", "size", lambda doc: "long" if len(doc) > 6 else "short")
     own = evaluate_pipeline(EvaluateRun(str(calibrated_ner), entity_test, by="size"))
     (one,) = own.pipes
     for unit in one.units.values():
-        assert unit.slices["by"] == "size"
-        assert unit.slices["rows"]
-        assert all(list(row) == list(SliceRow.__annotations__) for row in unit.slices["rows"])
-    assert own.to_dict()["calib_ent"]["slices"] is one.units["tokens"].slices
-    assert own.to_dict()["calib_ent"]["entities"]["slices"] is one.units["entities"].slices
+        slices = unit.figures["slices"]
+        assert slices["by"] == "size"
+        assert {"slice", "n", "gap", "low", "high", "p", "calibrated", "floor95", "off"} <= set(slices["rows"][0])
+    assert own.to_dict()["calib_ent"]["slices"] is one.units["tokens"].figures["slices"]
+    assert own.to_dict()["calib_ent"]["entities"]["slices"] is one.units["entities"].figures["slices"]

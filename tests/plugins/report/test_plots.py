@@ -13,6 +13,7 @@ from spacy_calib.plugins.report.plots import (
     CALIBRATED_COLOR,
     RAW_COLOR,
     draw_panels,
+    draw_picture,
     plot_coverage,
     plot_errors,
     reliability_diagram,
@@ -35,7 +36,7 @@ def plt():
 
 def test_labels_with_control_characters_and_dollars_are_drawn(plt):
     title = "PRP$ and $x_{$ \0 \x1b \ud800 <b>"
-    figures = [compare([panel(title)], title), plot_errors([{**ROW, "group": title}], title=title).figure]
+    figures = [compare([panel(title)], title), draw_picture("errors", [{**ROW, "group": title}], title)]
     for figure in figures:
         ET.fromstring(picture_bytes(figure, ".svg"))
         assert picture_bytes(figure, ".png", 20).startswith(b"\x89PNG")
@@ -165,7 +166,7 @@ def test_errors_before_and_after(plt):
         error_row("2", None, None),
         error_row("mean", 0.05, 0.03),
     ]
-    ax = plot_errors(rows, title="EWT")
+    ax = plot_errors(rows)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["all (SMCE)", "group 1", "mean (GMCE)"]
     circles = [line for line in ax.lines if line.get_marker() == "o"]
     squares = [line for line in ax.lines if line.get_marker() == "s"]
@@ -185,8 +186,8 @@ COVERED = {"shares": [0.5, 1.0], "raw": [0.9, 0.8], "calibrated": [0.95, 0.8]}
     lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "All tags", "1 pair")], TITLE),
     lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "x")] * 3, TITLE),
     lambda: compare([panel("in domain\nnews")] * 3, TITLE),
-    lambda: plot_errors([ROW], title=TITLE).figure,
-    lambda: plot_coverage(COVERED, title=TITLE).figure,
+    lambda: draw_picture("errors", [ROW], TITLE),
+    lambda: draw_picture("coverage", [COVERED], TITLE),
 ])  # fmt: skip
 def test_no_title_or_label_is_cut_or_covered(plt, draw):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
