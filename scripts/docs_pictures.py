@@ -55,7 +55,7 @@ def report(model: str, data: Path) -> None:
 
     with tempfile.TemporaryDirectory() as folder, browser(WIDTH) as shown:
         page = Path(folder) / "report.html"
-        spacy_calib.evaluate(model, data, output=page)
+        spacy_calib.report(model, data, page)
         shown.goto(page.resolve().as_uri())
         box = shown.locator(LAST).first.bounding_box()
         height = box["y"] + box["height"] + 12

@@ -23,14 +23,16 @@ def commands(folder: Path, examples: Iterable[Example]) -> list[Calibrator]:
     pipe: Calibrator = spacy_calib.fit(
         "model", folder, "out", component="ner", method="isotonic", event="overlap", label_map={"A": "B"}
     )
+    pipes: list[Calibrator] = spacy_calib.fit_all("model", folder, "out", ["ner", "tagger"], method="auto", always=True)
     adapted: Calibrator = spacy_calib.adapt("model", folder, "out", allow_unknown=True)
     figures = spacy_calib.evaluate("model", folder, output=["a.json", "a.html"], kind="top")
+    contents = spacy_calib.report("model", folder, "page.html", groups=2)
     fitted: Calibrator = pipe.fit(examples, {"NN": 3}, min_pairs=10, max_unknown=0.1).adapt(examples, max_unknown=0.2)
     source: Source = fitted.source
     recalibrator: Recalibrator = IsotonicRegression().fit([0.1, 0.9], [0, 1])
-    names: list[str] = [source.component, *figures]
+    names: list[str] = [source.component, *figures, *contents]
     scores: Floats = recalibrator.predict([0.5])
-    return [pipe, adapted] if len(names) == len(scores) else []
+    return [*pipes, adapted] if len(names) == len(scores) else []
 
 
 def docs() -> str | None:
@@ -60,7 +62,7 @@ def mistakes(scaling: Scaling) -> None:
     spacy_calib.fit("model", "data", "out", component=["ner"])  # type: ignore[arg-type]
     spacy_calib.adapt("model", "data", "out", force="yes")  # type: ignore[arg-type]
     spacy_calib.evaluate("model", "data", kind="relibility")  # type: ignore[arg-type]
-    spacy_calib.evaluate("model", "data", grups=2)  # type: ignore[call-arg]
+    spacy_calib.report("model", "data", grups=2)  # type: ignore[call-arg]
     spacy_calib.pretrained("model", by="tag")  # type: ignore[arg-type]
     spacy_calib.evalute("model", "data")  # type: ignore[attr-defined]
     metrics.eec([0.5], [1])  # type: ignore[attr-defined]

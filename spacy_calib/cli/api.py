@@ -1,4 +1,4 @@
-"""`spacy_calib.fit`, `adapt` and `evaluate`: the commands as Python functions, which print nothing.
+"""`spacy_calib.fit`, `fit_all`, `adapt` and `evaluate`: the commands as Python functions, which print nothing.
 
 Each option is written out, for editors and type checkers; `tests/cli/test_api.py` compares them with those of the commands.
 """
@@ -70,6 +70,38 @@ def fit(
     return pipe
 
 
+def fit_all(
+    model: File,
+    data: File,
+    output: File,
+    component: Sequence[str],
+    *,
+    train_data: File | None = None,
+    method: Method | None = None,
+    force: bool = False,
+    groups: int | None = None,
+    label_map: Mapping[str, str] | str | None = None,
+    gold: Sequence[File] | None = None,
+    gold_preproc: bool = False,
+    allow_unknown: bool = False,
+    allow_seen: bool = False,
+    always: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: File | None = None,
+) -> list[Calibrator]:
+    """Calibrate several components in one run, and write the pipeline.
+
+    component (Sequence[str]): Names of the components. The other arguments are as for `fit`.
+    RETURNS (list[Calibrator]): The calib pipes that were written, in pipeline order. RAISES CalibError: any error in the input.
+    """
+    options = {**locals(), "component": list(component)}
+    from .fit_command import fit as run
+
+    pipes: Calibrator | list[Calibrator] = _run(run, options)
+    return pipes if isinstance(pipes, list) else [pipes]
+
+
 def adapt(
     model: File,
     data: File,
@@ -130,4 +162,4 @@ def evaluate(
     return figures
 
 
-__all__ = ["adapt", "evaluate", "fit"]
+__all__ = ["adapt", "evaluate", "fit", "fit_all"]

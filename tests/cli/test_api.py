@@ -45,21 +45,26 @@ def test_paths_may_be_strings_and_a_map_a_dict(trained_bytes, tmp_path):
 
 
 def test_help_says_what_there_is():
-    assert {"fit", "evaluate", "render", "register", "DocCalib", "CalibError"} <= set(dir(spacy_calib))
-    for name in ("fit", "evaluate", "render", "register", "calib_score"):
+    assert {"fit", "evaluate", "report", "render", "register", "DocCalib", "CalibError"} <= set(dir(spacy_calib))
+    for name in ("fit", "evaluate", "report", "render", "register", "calib_score"):
         assert name in spacy_calib.__doc__
-    assert all(getattr(spacy_calib, name).__doc__ for name in ("fit", "evaluate"))
+    assert all(getattr(spacy_calib, name).__doc__ for name in ("fit", "evaluate", "report"))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         spacy_calib.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["fit", "adapt", "evaluate"])
+@pytest.mark.parametrize("name", ["fit", "fit_all", "adapt", "evaluate", "report"])
 def test_functions_take_the_options_of_their_commands(name):
     """Each option is written out for editors; only what is about printing is left to the command line."""
     import inspect
     from importlib import import_module
 
-    command = getattr(import_module(f"spacy_calib.cli.{name}_command"), name)
+    command_name = {"fit_all": "fit", "report": "evaluate"}.get(name, name)
+    command = getattr(import_module(f"spacy_calib.cli.{command_name}_command"), command_name)
     own, theirs = (inspect.signature(call).parameters for call in (getattr(spacy_calib, name), command))
-    assert theirs.keys() - own.keys() == {"format", "silent", "everything"} & theirs.keys()
-    assert {name: own[name].default for name in own} == {name: theirs[name].default for name in own}
+    of_one = {"fit_all": {"attr", "event", "config", "second_pass", "overrides"}, "report": {"kind", "tags"}}.get(name, set())
+    assert theirs.keys() - own.keys() == {"format", "silent", "everything"} & theirs.keys() | of_one
+    defaults = {name: theirs[name].default for name in own} | (
+        {"component": inspect.Parameter.empty} if name == "fit_all" else {}
+    )
+    assert {name: parameter.default for name, parameter in own.items()} == defaults

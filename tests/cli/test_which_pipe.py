@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import spacy
 
+import spacy_calib
 from tests.sentences import says
 
 from .conftest import calib, copy_with, docs_in, fitted_to, json_of, ok, refuses, save_docs
@@ -89,7 +90,6 @@ def test_two_components_are_fitted_in_one_run_as_one_after_the_other(ner_model, 
 
 def test_each_pipe_runs_once_where_two_are_fitted(ner_model, entity_dev, tmp_path, monkeypatch):
     runs: list[str] = []
-    from spacy_calib.cli.fit_command import fit
     from spacy_calib.cli.fitting import new_calib
 
     run_pipes = new_calib.run_pipes
@@ -99,7 +99,7 @@ def test_each_pipe_runs_once_where_two_are_fitted(ner_model, entity_dev, tmp_pat
         return run_pipes(nlp, examples, names, **options)
 
     monkeypatch.setattr(new_calib, "run_pipes", noted)
-    calibs = fit(str(ner_model), entity_dev, tmp_path / "both", component=["ner", "tagger"])
+    calibs = spacy_calib.fit_all(ner_model, entity_dev, tmp_path / "both", ["ner", "tagger"])
     assert [pipe.name for pipe in calibs] == ["calib", "calib_ent"]
     assert len(runs) == len(set(runs))
     assert {"tok2vec", "tagger", "ner"} <= set(runs)

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from ...pipe.evaluation import Evaluation, PipeTable
 
 
-def evaluate_pipeline(run: EvaluateRun) -> Evaluation:
+def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
     """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; if it has none, its raw scores. Write no file.
 
-    RAISES CalibError: any error in the input.
+    fitted_only (bool): Whether raw scores are an error. RAISES CalibError: any error in the input.
     """
     from ...pipe.evaluation import Evaluation, check_evaluable, evaluate_pipe
     from ...pipe.scorer import corpus_of
 
     nlp = run.begin(run.files())
     # Slices, pages and pictures are of fitted scores, and show whole sentences.
-    needs_fit = run.by is not None or bool(run.outputs[PAGE]) or run.has_pictures
+    needs_fit = fitted_only or run.by is not None or bool(run.outputs[PAGE]) or run.has_pictures
     if has_fitted(run, nlp, needs_fit):
         examples = run.read(nlp)
         pipes = run.pipes(nlp, examples, allow_many=True)

@@ -1,18 +1,14 @@
 """Scored corpora made by hand or at random, and the contents of pages about them."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.cli.evaluating.evaluation import evaluate_pipeline
-from spacy_calib.cli.evaluating.options import EvaluateRun
 from spacy_calib.metrics.judged_view import JudgedView, judged_entities, judged_tokens, never_right
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from spacy_calib.plugins.report.contents import view_contents
-from spacy_calib.plugins.report.page_contents import page_contents
 from tests.made import corpus_by_rows as corpus_of
 
 EVIL_WORD = "<img src=x onerror=alert(1)>"
@@ -39,11 +35,6 @@ def random_corpus(n_tags: int, n_tokens: int, seed: int = 0, names: tuple[str, .
         for i, (a, b, g, s) in enumerate(zip(first.tolist(), second.tolist(), gold.tolist(), score.tolist(), strict=True))
     ]
     return corpus_of(tokens, given, [i // 50 for i in range(n_tokens)], list(range(0, n_tokens, 10)))
-
-
-def page_of(model: Path, data: Path, **options: Any) -> dict[str, Any]:
-    """The contents of the page that `calib evaluate --output page.html` would write."""
-    return page_contents(evaluate_pipeline(EvaluateRun(str(model), data, output=[Path("page.html")], **options)))
 
 
 def judged_of(corpus: ScoredCorpus, n_groups: int = 2, n_bins: int = 10) -> JudgedView:

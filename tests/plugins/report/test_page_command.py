@@ -1,13 +1,14 @@
 """The page of `spacy calib evaluate` from the command line to the file."""
 
 import json
+from pathlib import Path
 
 import pytest
 import spacy
 
+from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses
-
-from .made_up import page_of
+from tests.docstrings import run_examples
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +30,18 @@ def test_evaluate_writes_a_page_and_prints_its_file(written):
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
 
 
+def test_the_example_runs(calibrated, test_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("calibrated").symlink_to(calibrated)
+    Path("test.spacy").symlink_to(test_file)
+    run_examples(report)
+    assert Path("page.html").exists()
+
+
 def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):
     ok(calib("evaluate", calibrated, test_file, "--output", tmp_path / "e.json", "--silent"))
     (of_pipe,) = json.loads((tmp_path / "e.json").read_text()).values()
-    (view,) = page_of(calibrated, test_file)["views"]
+    (view,) = report(str(calibrated), test_file)["views"]
     for key in ("tokens", "pairs", "accuracy", "errors", "scores", "change"):
         assert view["table"][key] == of_pipe[key]
     assert view["bins"] == of_pipe["bins"]
@@ -47,13 +56,12 @@ def test_a_metric_registered_elsewhere_is_on_the_page(register, calibrated, test
         return share_of_hits
 
     register("calib_metrics", "elsewhere.Hits.v1", make)
-    (view,) = page_of(calibrated, test_file)["views"]
+    (view,) = report(str(calibrated), test_file, tmp_path / "page.html")["views"]
     names = [row["name"] for row in view["figures"]]
     assert names == ["smce", "gmce", "ece", "nll", "brier", "smece", "hits"]
     row = view["figures"][-1]
     assert row["raw"] == row["calibrated"] == view["table"]["scores"]["hits"]["raw"] > 0
     assert row["raw_low"] is row["calibrated_low"] is row["floor"] is None
-    ok(calib("evaluate", calibrated, test_file, "--output", tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf8")
     assert '<th scope="row">Share of &lt;hits&gt;<small></small></th>' in page
 
@@ -65,18 +73,21 @@ def test_the_page_names_no_folder(written, calibrated, test_file):
         assert str(folder).encode() not in page
 
 
-def test_groups_are_those_of_the_table(calibrated, test_file):
-    (view,) = page_of(calibrated, test_file, groups=2)["views"]
+def test_the_options_are_those_of_the_table_and_nothing_is_printed(calibrated, test_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    contents = report(str(calibrated), test_file, groups=2)
+    assert capsys.readouterr().out == ""
+    (view,) = contents["views"]
     assert len(view["groups"]) == 2
+    assert list(tmp_path.iterdir()) == []  # without an output there is no page
 
 
 def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
-    ok(calib("evaluate", two_pipes, entity_test, "--output", tmp_path / "r.html"))
-    contents = page_of(two_pipes, entity_test)
+    contents = report(str(two_pipes), entity_test, tmp_path / "r.html")
     views = [(view["pipe"], view["unit"]) for view in contents["views"]]
     assert sorted(views) == [("calib", "tokens"), ("calib_ent", "entities"), ("calib_ent", "tokens")]
     assert (tmp_path / "r.html").read_text(encoding="utf8").count('<a href="#name-') == 3
-    only = page_of(two_pipes, entity_test, component="calib")
+    only = report(str(two_pipes), entity_test, component="calib")
     assert [view["attr"] for view in only["views"]] == ["calib"]
     entities = next(view for view in contents["views"] if view["unit"] == "entities")
     assert entities["event"] == "exact"
@@ -87,7 +98,7 @@ def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
 def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):
     options = ["--attr", "other", "--groups", 1, "-m", "isotonic", "--silent"]
     ok(calib("fit", calibrated, dev, tmp_path / "m", *options))
-    views = page_of(tmp_path / "m", test_file)["views"]
+    views = report(str(tmp_path / "m"), test_file)["views"]
     assert sorted(view["name"] for view in views) == ["tagger: tokens (calib)", "tagger: tokens (other)"]
 
 
@@ -99,7 +110,7 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     nlp = spacy.load(tmp_path / "both")
     nlp.disable_pipe("senter")
     nlp.to_disk(tmp_path / "two")
-    contents = page_of(tmp_path / "two", test_file)
+    contents = report(str(tmp_path / "two"), test_file)
     assert [view["pipe"] for view in contents["views"]] == ["calib"]
     assert "Not evaluated: pipe sent." in contents["skipped"][0]
     refuses(calib("evaluate", tmp_path / "two", test_file, "-C", "sent", "-o", tmp_path / "x.html"), "'senter' is disabled")

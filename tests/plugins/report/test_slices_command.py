@@ -7,11 +7,10 @@ import pytest
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
+from spacy_calib import report
 from tests.cli.conftest import calib, entity_docs, ok, refuses, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences
 from tests.sentences import says
-
-from .made_up import page_of
 
 
 def save_filed(path, docs, **keys):
@@ -55,7 +54,7 @@ def test_what_is_off_stands_first_and_is_told_everywhere(calibrated, filed, tmp_
 
 def test_a_function_of_the_doc_is_a_key(calibrated, filed, register):
     register("calib_keys", "length", lambda doc: "long" if len(doc) > 6 else "short")
-    (view,) = page_of(calibrated, filed, by="length")["views"]
+    (view,) = report(str(calibrated), filed, by="length")["views"]
     assert {row["slice"] for row in view["slices"]["rows"]} == {"long", "short"}
     assert sum(row["n"] for row in view["slices"]["rows"]) == view["table"]["tokens"]
 
