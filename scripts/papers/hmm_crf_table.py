@@ -27,11 +27,11 @@ from frame import between, estimated, head, make_parser, new_figure, row, save_f
 
 from papers.chains.sums import each_joint
 from papers.hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
-from papers.sampled_interval import calibration_error_interval
 from spacy_calib import TagCalibrator
 from spacy_calib.metrics import (
     Interval,
     ResampledError,
+    calibration_error_interval,
     log_loss,
     mean_interval,
     noise_floor,

@@ -33,10 +33,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, minibatch
 
 import spacy_calib
-from papers.sampled_interval import calibration_error_interval
 from spacy_calib import TagCalibrator
 from spacy_calib.cli.shared.writing import write_folder
-from spacy_calib.metrics import brier, calibration_error, error_interval, log_loss, noise_floor
+from spacy_calib.metrics import brier, calibration_error, calibration_error_interval, error_interval, log_loss, noise_floor
 from spacy_calib.metrics.calibration_errors import error_of_table, table_of
 from spacy_calib.pairs.bins import make_binner
 from spacy_calib.plugins.report.plot_data import Curve, share_interval

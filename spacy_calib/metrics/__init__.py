@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from .calibration_errors import (
         calibration_error,
+        calibration_error_interval,
         debiased_calibration_error,
         ece,
         gmce,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # Where the names below are looked for. A pipeline that only scores imports none of these modules.
 _MODULES = ("calibration_errors", "proper", "noise_floors", "by_document", "smooth_error", "metric")
 __all__ = [
-    "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error",
+    "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval",
     "debiased_calibration_error", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce",
     "mean_gmce_floor", "mean_interval", "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce",
     "smooth_calibration_error", "squared_losses",

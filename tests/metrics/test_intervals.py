@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from papers.sampled_interval import calibration_error_interval
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics import calibration_error
+from spacy_calib.metrics import calibration_error, calibration_error_interval
 
 from ..strategies import bernoulli
 
