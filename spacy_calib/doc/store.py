@@ -263,7 +263,6 @@ def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Store a block under a new key in the user data of the Doc that it was made for."""
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
     user_data[key] = block.open(key)
-    _LAST_READ.pop(attr, None)
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
@@ -289,8 +288,8 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 # Reading
 
-# Prefix -> (the Doc that was read last, the number of its user data then, its valid blocks).
-_LAST_READ: dict[str, tuple[ref[Doc], int, list[Block]]] = {}
+# Prefix -> (the Doc that was read last; id, number of entries and newest key of its user data then; its blocks).
+_LAST_READ: dict[str, tuple[ref[Doc], int, int, Any, list[Block]]] = {}
 
 
 def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
@@ -298,21 +297,29 @@ def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
 
     Otherwise a loop that reads a score of each token and sets an extension of its own would search all values set before.
     """
-    user_data: UserData = doc.user_data
-    size, last = len(user_data), _LAST_READ.get(attr)
-    if last is not None and last[0]() is doc:
-        doc_ref, size_then, blocks = last
-        is_current = size_then <= size
+    user_data: Any = doc.user_data
+    last = _LAST_READ.get(attr)
+    if last is not None and last[0]() is doc and last[1] == id(user_data):
+        doc_ref, data_id, size, newest_key, blocks = last
+        new_keys: list[Any] = []
+        try:
+            if len(user_data) == size:
+                is_current = next(reversed(user_data)) is newest_key
+            else:  # the newest key of then is elsewhere if others were removed meanwhile
+                *new_keys, key = islice(reversed(user_data), len(user_data) - size + 1)
+                is_current = key is newest_key and not any(_is_block_key(key, attr) for key in new_keys)
+        except (RuntimeError, ValueError):  # changed by another thread; fewer entries than before
+            is_current = False
         for block in blocks:
-            if user_data.get(block.key) is not block:
-                is_current = False
-        if is_current and size_then < size:
-            is_current = not any(_is_block_key(key, attr) for key in [*islice(reversed(user_data), size - size_then)])
-            _LAST_READ[attr] = doc_ref, size, blocks
+            is_current = is_current and user_data.get(block.key) is block
         if is_current:
+            if new_keys:
+                _LAST_READ[attr] = doc_ref, data_id, size + len(new_keys), new_keys[0], blocks
             return blocks
+    keys = [*user_data]
     blocks = blocks_of(user_data, attr)
-    _LAST_READ[attr] = ref(doc, lambda _: _LAST_READ.pop(attr, None)), size, blocks
+    if blocks and isinstance(user_data, dict):
+        _LAST_READ[attr] = ref(doc, lambda _: _LAST_READ.pop(attr, None)), id(user_data), len(keys), keys[-1], blocks
     return blocks
 
 
