@@ -161,7 +161,7 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the registered function with this name, or None. kind: Such as "@calib_sources". RAISES C500: import fails."""
+    """Return the registered function with this name, or None. kind: "@" + name of a registry. RAISES C500: import fails."""
     registry = REGISTRIES[kind.removeprefix("@")]
     return registry.get(name) if name in registry else None
 

@@ -251,7 +251,7 @@ def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
-    """Return a copy of an array of distinct unsigned integers in ascending order. RAISES InvalidState: it is no such array."""
+    """Return a copy of an array of distinct unsigned integers in ascending order. RAISES InvalidState: it is not one."""
     result = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
     if (result[1:] <= result[:-1]).any():
         raise InvalidState(where, "an array that rises")
