@@ -143,7 +143,7 @@ def prototypes(name: str) -> dict[str, Any]:
     prototypes_by_name = {}
     for key, function in sorted(REGISTRIES[name].get_all().items()):
         try:
-            if id(function) not in _PROTOTYPES:
+            if id(function) not in _PROTOTYPES:  # by id, as a function need not be hashable
                 _PROTOTYPES[id(function)] = function, (function() if _needs_no_arguments(function) else None)
         except Exception as error:  # whatever a registered function raises
             _warn_once(key, name, repr(error))
@@ -161,7 +161,7 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the registered function with this name, or None. kind: "@" and the registry's name. RAISES C500: import fails."""
+    """Return the registered function with this name, or None. kind: "@" + name of a registry. RAISES C500: import fails."""
     registry = REGISTRIES[kind.removeprefix("@")]
     return registry.get(name) if name in registry else None
 
@@ -177,8 +177,9 @@ def by_short(name: str) -> dict[str, Any]:
     entries = sorted(prototypes(name).items(), key=lambda entry: not entry[0].startswith(OURS))
     for key, prototype in entries:
         # A function that returns an object of another entry's class does not get the short name of that class.
-        own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # without inherited names
-        short = (own_fields.get("short", "") if getattr(prototype, "registered", key) == key else "") or key
+        is_own_class = getattr(prototype, "registered", key) == key
+        own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # a subclass inherits no short name
+        short = (own_fields.get("short", "") if is_own_class else "") or key
         if short in by_name:
             raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
         by_name[short], owner[short] = prototype, key
@@ -191,7 +192,7 @@ def recalibrators() -> dict[str, Recalibrator]:
 
 
 def scalings() -> dict[str, Scaling]:
-    """Return short name -> unfitted scaling, least growth with the tags first. RAISES C185: two have one short name."""
+    """Return short name -> unfitted scaling, by growth of its size with the tags. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))
 
 

@@ -187,7 +187,10 @@ def plain(kind: type[Serializable]) -> Form:
 
 
 def saved_field(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """Declare a saved field of a dataclass. default (Any): Value, or function that makes it. key (str): Its name in states."""
+    """Declare a saved field of a dataclass. form (Form): Checks the saved value, and returns that of the field.
+
+    default (Any): Value, or function that makes it. key (str): Its name in states; "" for the field's own.
+    """
     default_options: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**default_options, metadata={"form": form, "key": key})
 
@@ -219,12 +222,12 @@ def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1,
     def form(value: Any, where: str) -> NDArray[np.float64]:
         description = f"an array of numbers from {low:g} to {high:g}"
         array = _array(value, where, "fiu", ndim, description)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # too large numbers become infinite, which fails below
             result = np.array(array, dtype=np.float64)
         if result.size and not (result.min() >= low and result.max() <= high):  # NaN fails this too
             raise InvalidState(where, description)
-        falls = {"": False, "never falls": (result[1:] < result[:-1]).any(), "rises": (result[1:] <= result[:-1]).any()}
-        if falls[rising]:
+        violations = {"": False, "never falls": (result[1:] < result[:-1]).any(), "rises": (result[1:] <= result[:-1]).any()}
+        if violations[rising]:
             raise InvalidState(where, f"an array that {rising}")
         return result
 
@@ -248,7 +251,7 @@ def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
-    """Return a copy of an array of distinct unsigned integers in ascending order. RAISES InvalidState: it is no such array."""
+    """Return a copy of an array of distinct unsigned integers in ascending order. RAISES InvalidState: it is not one."""
     result = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
     if (result[1:] <= result[:-1]).any():
         raise InvalidState(where, "an array that rises")

@@ -26,7 +26,7 @@ EXTENSION_KEY = "._."
 @contextmanager
 def pipes_restored_on_failure(nlp: Language) -> Iterator[None]:
     """Put the pipes of a pipeline back as they were if the body of the `with` statement fails."""
-    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES if hasattr(nlp, name)}
+    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES if hasattr(nlp, name)}  # a version of spaCy may lack one
     try:
         yield
     except BaseException:

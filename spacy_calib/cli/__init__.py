@@ -71,7 +71,7 @@ def help_lines() -> dict[str, str]:
 
 def first_line(module: str) -> str:
     """Return the first line of a module's docstring, without its final dot; "" if the module cannot be found or parsed."""
-    # The source is parsed: `calib --help` must not import a broken or slow package.
+    # The source is parsed: `calib --help` must not import a broken or slow package. (find_spec("a.b") would import a.)
     name, *parts = module.split(".")
     try:
         spec = importlib.util.find_spec(name)
@@ -90,7 +90,8 @@ def load_command(name: str) -> Any:
     from ..registry import load_point
 
     if name in COMMANDS:
-        return getattr(import_module(OURS[name][0], __package__), name)
+        module, _ = OURS[name]
+        return getattr(import_module(module, __package__), name)
     point, thing = added_commands()[name], f"The command `calib {name}`"
     command = load_point(point, thing)
     if not hasattr(command, "example"):
@@ -138,7 +139,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class CalibGroup(TyperGroup):
-    """The click group `calib`. Commands are parsed, which also prints their help, and run inside `command_process`."""
+    """The click group `calib`. It parses and runs commands inside `command_process`, which prints errors as sentences."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

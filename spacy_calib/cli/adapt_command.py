@@ -68,7 +68,7 @@ def adapt(
     nlp = run.begin(folder=Output("OUTPUT", output))
     examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
-    run.match([calib], examples)
+    run.match([calib], examples)  # renames gold labels
     check_whole_documents(calib.annotation.kind, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():

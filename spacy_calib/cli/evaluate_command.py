@@ -59,10 +59,11 @@ def evaluate(
 
     For a pipeline that is not calibrated yet, only the errors of its raw scores are shown.
 
-    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned":
-        number of tokens that align with no single gold token; "slices": of --by, from `metrics.slices.judge_slices`, also under
-        "entities"; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw scores the
-        calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
+    RETURNS (dict): Pipe name -> counts, errors by group and metrics of raw and calibrated scores (`calibration_table`), with
+        "entities": the same for whole entities; "misaligned": number of "tokens", and of these "left_out", as they align with
+        no single gold token; "slices": a row for each value of --by, also under "entities"; "conventions": labels that gold and
+        component use differently, None if not known; "pictures": the numbers of pictures. For raw scores the calibrated figures
+        are None, and "unfitted" has the "verdict" and the command for a "fit".
     RAISES CalibError: any error in the input.
     """
     run = EvaluateRun(**locals())

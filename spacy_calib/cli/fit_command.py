@@ -101,8 +101,8 @@ def fit(
     from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
-    for_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
-    components = check_components(component, for_one, overrides)
+    single_options = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
+    components = check_components(component, single_options, overrides)
     more_gold = [gold] if isinstance(gold, (str, Path)) else gold or ()  # Python functions may be given a single path
     gold_paths = [data, *map(Path, more_gold)]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
@@ -110,16 +110,15 @@ def fit(
     options = {"attr": attr, "method": method, "groups": groups, "event": event}
     options = {name: value for name, value in options.items() if value is not None}
     translate_options(options)  # called for its errors: a wrong option is reported before anything is loaded
-    table = None if label_map is None else read_map(label_map)
+    gold_names = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
-    components = components or component_with_gold(nlp, gold_paths, {**for_one, **(overrides or {})}, silent)
+    components = components or component_with_gold(nlp, gold_paths, {**single_options, **(overrides or {})}, silent)
     calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
-    nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, table, calib_options)
-    read = partial(_read_gold, nlp, fits, gold_paths, gold_preproc)
-    examples = read(silent)
+    nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, gold_names, calib_options)
+    examples = _read_gold(nlp, fits, gold_paths, gold_preproc, silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
     comparison_options = {"event": event, "always": always}
@@ -157,7 +156,7 @@ def _fit_all(
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[[], Language], always: bool) -> Language:
     """Return the pipeline to write, with the old calibration where that won.
 
-    reload (Callable): Loads the pipeline as it was before the fit. RAISES C130: as `check_fit`, unless `always`.
+    reload (Callable): Loads the pipeline as it was before the fit. RAISES C130: a fit is worse than raw scores, not `always`.
     """
     if len(fits) == 1 and fits[0].choice != FIT:
         return fits[0].reopen_present(reload)[0]  # the pipeline as it was, or with the old pipe adapted
@@ -187,7 +186,7 @@ def count_training(
     """Count the gold labels of the training data at `path`; return the counts as arguments of `Calibrator.fit`, {} for no path.
 
     examples (Iterable[Example]): The fit data, which should not be among the training data.
-    RAISES C030: the training data has no gold for the component. C482: as `check_apart`.
+    RAISES C030: the training data has no gold for the component. C482: over 10 % of the fit data is in it, not `allow_seen`.
     """
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import FitTextDigests
@@ -234,7 +233,7 @@ def fit_pipe(
 
     pipes_done (Sequence[str]): Pipes that were run over these Docs already. arguments: Further arguments of `Calibrator.fit`.
     """
-    n_bins = getattr(calib.scorer, "n_bins", 10)
+    n_bins = getattr(calib.scorer, "n_bins", 10)  # also the minimum number of pairs: each bin needs one
     with share_bar(silent) as progress:
         reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])  # 1/4 and 3/4 of the bar
         reading.update(0.0)

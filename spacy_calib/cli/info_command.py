@@ -64,7 +64,8 @@ def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """Return what `info` shows of a fitted calib pipe as plain data for JSON: settings, the keys of `FitInfo.state`, "groups".
 
-    Each group is a dict with "group" (name), "fallback", "pairs" (number) and "tags": label -> frequency.
+    Each group is a dict with "group" (name), "fallback" (another map that it uses, and why, or ""), "pairs" (number)
+    and "tags": label -> gold frequency.
     """
     from ..pipe.label_names import shown_columns, shown_keys
 
@@ -105,7 +106,8 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
     print_facts({**_token_facts(pipe, description), **_span_facts(pipe, description)})
     for group in description["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
-        word = info.kind.label_words[len(tags) != 1]
+        singular, plural = info.kind.label_words
+        word = singular if len(tags) == 1 else plural
         msg.text(f"Group {group['group']} ({len(tags):,} {word}): {_first(tags, everything, ' · ')}")
     show_conventions(info.conventions)
     if info.selection:
@@ -170,7 +172,7 @@ def _label_lines(pipe: Calibrator) -> dict[str, str]:
     """Return {title: text} of two lines: labels with another name in the gold of the fit, and labels without scores."""
     from ..pipe.label_names import shown_names
 
-    names = shown_names(pipe)
+    names = shown_names(pipe)  # label -> name in the gold, "" for a label without scores
     renamed_labels = [f"{label}={name}" for label, name in names.items() if name not in ("", label)]
     without_scores = [label for label, name in names.items() if not name]
     return {"Labels called": ", ".join(renamed_labels), "Without scores": ", ".join(without_scores)}
@@ -190,7 +192,7 @@ def attributes_of(pipe: Calibrator) -> str:
 
 
 def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
-    """Return {title: text} of lines on the card of a pretrained calibration and its cut-off, if in use; {} after a fit."""
+    """Return {title: text} of the origin, licence, trust and cut-off (if used) of a pretrained calibration; {} after a fit."""
     card = pipe.fit_info.pretrained
     if card is None:
         return {}
@@ -201,7 +203,7 @@ def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
 
 
 def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
-    """Describe in words the cut-off of a card, and the precision and recall that it has on left-out sources."""
+    """Describe in words the cut-off of a card: score, required precision, and precision and recall on left-out sources."""
     return (
         f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}; on left-out sources: mean precision "
         f"{cutoff['mean']:.2f}, worst {cutoff['worst']:.2f}, share of right entities accepted {cutoff['kept']:.2f}"
@@ -237,7 +239,7 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 
 
 def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
-    """Describe the strength of tag offsets; "" for a fit without them. Offsets without a strength change nothing."""
+    """Describe the strength of the penalty on tag offsets; "" for a fit without them. If the strength is None, all are 0."""
     if tag_offsets is None:
         return ""
     return "no effect here" if tag_offsets["strength"] is None else f"strength {tag_offsets['strength']:.3g}"

@@ -40,6 +40,7 @@ def stock(
     check_pipeline_folder(output, force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
+    # Factory of our recognizer or parser, which keeps its scores -> spaCy's factory.
     stock_factories = {inline: factory for factory, inline in INLINE_FACTORIES.items()}
     stock_factory_of = {name: stock_factories[factory] for name, factory in factory_of.items() if factory in stock_factories}
     calib_pipes = [name for name, factory in factory_of.items() if factory in (DEFAULT_ATTR, ENTITY_ATTR)]

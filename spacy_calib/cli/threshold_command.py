@@ -74,11 +74,12 @@ def threshold(
     the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`, or answers to a random
     sample of entities (`rank --order random`): these give a sentence that one may sign.
 
-    RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
-        "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
-        for a recall "misses": the same with "recall" and `calibration.missed.EntityTokens.rows_of`; for both "review":
-        `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
-        with --check what `check_cutoffs_by` returns. With several pipes this is of the first, and "others": name -> result.
+    RETURNS (dict): "pipe", "attr", "by" (unit and number of the documents), "seen" (their overlap with the fit data); for a
+        precision "event", "precision", "confidence", "per", "cutoffs": key (label, group or "all") -> cut-off or None, and
+        "rows": counts, precision and interval of each key; for a recall "misses": the same with "recall", by tokens; for both
+        "review": counts of the tokens that are accepted, to be reviewed, or dropped; for answers to a sample "answers": number
+        of each kind, and "promise": the sentence; with --check "verdict", and "rows" with counts of right answers. With several
+        pipes this is of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
@@ -140,7 +141,7 @@ def read_precision(given: Any) -> float | dict[str, float]:
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
-    """Return {label: precision} with the pipe's labels for displayed names, a number unchanged. RAISES C056: unknown label."""
+    """Replace displayed names in {name: precision} by the pipe's labels; keep a number unchanged. RAISES C056: unknown name."""
     from ..pipe.label_names import shown_keys
 
     if not isinstance(shares, Mapping):
@@ -160,12 +161,13 @@ def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, Sampl
 
     files = [file for file in run.data_files() if file.name.endswith((*ANSWER_READERS,))]
     pipes = {pipe.learned.identity: pipe for pipe in fitted_pipes(nlp)} if files else {}
+    # A sample has the identity of the pipe that scored it.
     sample = read_sample(files, run.data, {identity: pipe.lookup.span_labels() for identity, pipe in pipes.items()})
     return None if sample is None else (pipes[sample.calib], sample)
 
 
 def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: Targets, check: bool) -> dict[str, Any]:
-    """Find and set the cut-offs of a pipe by answers to a sample, or `check` those that it has; return the result for JSON."""
+    """Find and set the cut-offs of a pipe by answers to a sample, or if `check` test the present ones; return JSON data."""
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
     from ..pipe.label_names import shown_keys, with_shown_names
 
@@ -196,7 +198,8 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     check_outcomes_of(pipe, watch_all(pipe, examples), corpus, silent)
     has_spans = pipe.spans.groups is not None
     spans = corpus.spans if has_spans else corpus
-    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}  # with gold
+    has_gold = spans.right >= 0  # -1: not known
+    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[has_gold])))}
     seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
     accepting = None

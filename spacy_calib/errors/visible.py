@@ -53,7 +53,8 @@ class _Echo:
 
 def guard_cell(cell: str) -> str:
     """Put an apostrophe before a cell that a spreadsheet would run as a formula. Replace NUL, at which readers stop."""
-    return (GUARD + cell if cell[:1] in _SUSPECT and _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
+    is_formula = cell[:1] in _SUSPECT and _FORMULA.match(cell)  # the first test is only faster
+    return (GUARD + cell if is_formula else cell).replace("\0", "\ufffd")
 
 
 def unguard_cell(cell: str) -> str:

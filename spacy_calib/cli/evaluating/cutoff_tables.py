@@ -12,7 +12,7 @@ def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
     """Print the result of `threshold` for one pipe. apply (Path | None): Folder of the pipeline with cut-offs."""
     attr = result["attr"]
     attributes = []
-    if "verdict" in result:
+    if "verdict" in result:  # of --check
         show_check(result)
     elif "precision" in result:
         show_precision(result)
@@ -82,7 +82,7 @@ def _explain_precision(result: dict[str, Any], target: str, noun: str) -> None:
 
 
 def show_answers(result: dict[str, Any]) -> None:
-    """Print how many answers to a sample are disputed, skipped, doubled or unanswered, and the promise, if there is one."""
+    """Print how many answers to a sample are disputed, skipped, doubled or unanswered, and the precision promised by them."""
     if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
         msg.text(
             f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of "
@@ -93,7 +93,7 @@ def show_answers(result: dict[str, Any]) -> None:
 
 
 def show_check(result: dict[str, Any]) -> None:
-    """Print whether the promise of the cut-offs holds on new answers. result (dict): Result of `threshold --check`."""
+    """Print whether the cut-offs still reach their promised precision on new answers. result (dict): Of `threshold --check`."""
     msg.divider(f"Does the promise hold? {result['verdict']}")
     for row in result["rows"]:
         counts = f"{row['right']:,} of {row['answers']:,} answers are right"
@@ -115,7 +115,10 @@ _RECALL = (
 
 
 def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
-    """Print cut-offs for a recall and their guarantee. result, overlap, by: "misses", "seen", "by" from `threshold`."""
+    """Print cut-offs for a recall and their guarantee. result (dict): "misses" in the result of `threshold`.
+
+    overlap (dict | None): Of gold and fit data. by (dict): Independent samples of the gold, their "unit" and number "n".
+    """
     from ...pairs.documents import by_unit, count_in_words
 
     target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"

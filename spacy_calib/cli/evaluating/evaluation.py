@@ -98,13 +98,13 @@ def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> li
 
 def verdict_on_raw(table: PipeTable) -> str:
     """Return a sentence on how far raw scores are off (their ECE); "" if no unit with gold has a score."""
-    # The units are entities, if the pipe scores them, and tokens or documents.
-    annotation, (*spans, rows) = table.annotation, table.units.values()
-    unit_words, view = f"the top label of each {annotation.kind.unit}", rows.view
-    if spans and len(spans[0].view) and not annotation.kind.of_arcs:
-        unit_words, view = f"predicted {annotation.kind.span_words[1]}", spans[0].view
-    pairs = view.pairs.take(top_pairs(view.pairs))
-    error = calibration_error(pairs.scores, pairs.hits, view.n_bins, norm="l1")
+    # Tables of entities, if the pipe scores them, and then of tokens or documents.
+    annotation, (*span_tables, row_table) = table.annotation, table.units.values()
+    unit_words, scored = f"the top label of each {annotation.kind.unit}", row_table.view
+    if span_tables and len(span_tables[0].view) and not annotation.kind.of_arcs:
+        unit_words, scored = f"predicted {annotation.kind.span_words[1]}", span_tables[0].view
+    pairs = scored.pairs.take(top_pairs(scored.pairs))
+    error = calibration_error(pairs.scores, pairs.hits, scored.n_bins, norm="l1")  # the ECE
     if error is None:
         return ""
     subject = f"The scores of '{table.component}'" if table.component else "The scores"

@@ -32,18 +32,20 @@ def kind_of(path: Path) -> str:
 
 def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
     """Return the names of the requested pictures. kind, tags: Options. default (Sequence[str]): Names if both are missing."""
-    kinds = (list(default) if not tags else []) if kind is None else list(PICTURE_KINDS) if kind == "all" else [kind]
-    return [*kinds, *(["tags"] if tags else [])]
+    tag_names = ["tags"] if tags else []
+    if kind is None:
+        return tag_names or list(default)
+    return [*(PICTURE_KINDS if kind == "all" else [kind]), *tag_names]
 
 
 def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] | None) -> list[tuple[str, Path]]:
     """Return (name of a picture, its file) for all output paths and options. RAISES C097: several pictures for one file."""
     pictures: list[tuple[str, Path]] = []
     for path in paths:
-        if path.suffix.lower() not in PICTURES:
+        if path.suffix.lower() not in PICTURES:  # a folder
             pictures += [(name, path / f"{name}.png") for name in picture_names(kind, tags, PICTURE_KINDS)]
             continue
-        names = picture_names(kind, tags, PICTURE_KINDS[:1])
+        names = picture_names(kind, tags, PICTURE_KINDS[:1])  # by default the first kind
         if len(names) > 1:
             raise calib_error("C097", path=path, pictures=", ".join(names))
         pictures.append((names[0], path))
@@ -54,8 +56,9 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
 class EvaluateRun(GoldRun):
     """The options of a run of `spacy calib evaluate`, as fields; they are checked when it is created.
 
-    everything (bool): Whether the printed tables have all columns. kind, tags: Which pictures to draw. RAISES C056: an output
-    of another suffix. CalibError: options and files that do not fit together.
+    output: Paths to write. groups: Number of groups; None takes those of the fit. everything (bool): Whether the printed tables
+    have all columns. kind, tags: Which pictures to draw. RAISES C056: an output of another suffix. CalibError: options and
+    files that do not fit together.
     """
 
     output: list[Path] = field(default_factory=list)
@@ -71,7 +74,7 @@ class EvaluateRun(GoldRun):
         object.__setattr__(self, "output", [Path(path) for path in paths])
         kinds = (*PICTURE_KINDS, "all")
         check_option("--kind", self.kind in (None, *kinds), f"one of {', '.join(kinds)}", self.kind)
-        self.files()
+        self.files()  # raises errors
 
     @cached_property
     def outputs(self) -> dict[str, list[Path]]:
@@ -88,6 +91,6 @@ class EvaluateRun(GoldRun):
         """Return all files to write. RAISES C054: a folder of --output is not empty, and there is no --force."""
         pictures = [path for _, path in picture_files(self.outputs[PICTURE], self.kind, self.tags)]
         files = [*self.outputs[NUMBERS], *self.outputs[PAGE], *pictures]
-        for folder in {path.parent for path in files} & set(self.output):
+        for folder in {path.parent for path in files} & set(self.output):  # the folders
             check_folder_of_files(folder, self.force)
         return [Output("--output", path) for path in files]

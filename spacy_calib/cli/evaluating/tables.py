@@ -161,7 +161,7 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, d
         {"name": names[key], **row, **(table["change"].get(key) or {"value": None, "low": None})}
         for key, row in table["scores"].items()
     ]
-    show_rows(score_rows, _SCORES[:2] if raw_only else _SCORES)
+    show_rows(score_rows, _SCORES[:2] if raw_only else _SCORES)  # [:2]: name and raw score
     warnings = (warn_of_never_right(table["never_right"]), warn_of_higher_loss(table["change"]))
     for warning in filter(None, warnings):
         msg.warn(warning)

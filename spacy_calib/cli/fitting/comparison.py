@@ -57,6 +57,7 @@ class ComponentFit:
 
         if self.present is None:
             return
+        # A copy, since `match_labels` renames labels in place.
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
         match_labels(self.present, gold, further_maps=[fit.fit_info.label_map or {}])
         self.comparison = compare_with_present(fit, self.present, gold)
@@ -77,7 +78,7 @@ class ComponentFit:
         assert self.comparison is not None
         nlp = reload()
         calib: Any = nlp.get_pipe(self.present.name)
-        if self.choice == ADAPTED:
+        if self.choice == ADAPTED:  # the comparison has adapted `present`
             calib.from_bytes(self.present.to_bytes())
             calib.held_out, calib.held_out_spans = self.present.held_out, self.present.held_out_spans
             nlp.meta["performance"] = dict(self.comparison.performance or {})
@@ -117,7 +118,8 @@ def show_comparison(component_fit: ComponentFit) -> None:
 
 def card_line(nlp: Language, component: str) -> str:
     """Return a sentence on the pretrained calibration for a component of a pipeline of this name; "" if there is none."""
-    model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"  # "en_core_web_sm_" begins with "en_core_web_", but not with "en_core_w_"
+    # The card "en_core_web-ner" is for en_core_web_sm. The final "_" keeps "en_core_w-ner" from being taken for it, too.
+    model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
     for card in from_plugin("all_cards")():
         pipeline, _, card_component = card.name.rpartition("-")
         if card_component == component and model.startswith(f"{pipeline}_"):

@@ -95,9 +95,10 @@ def insert_pipes(
     for name in components or ("",):
         component_options = {**options, "component": name} if name else options
         old_name, block = block_to_fit(nlp, base, component_options, overrides, calib_options["second_pass"])
-        old = dict(nlp.components).get(block[0])
-        present = old if isinstance(old, Calibrator) and old.fitted else None
-        other_names = maps_on(nlp, block[1]["source"].get("component", ""))
+        calib_name, settings = block
+        replaced = dict(nlp.components).get(calib_name)
+        present = replaced if isinstance(replaced, Calibrator) and replaced.fitted else None
+        other_names = maps_on(nlp, settings["source"].get("component", ""))
         component_map = _select_labels(nlp, name, components, label_map)
         nlp, calib = insert_calib(nlp, model, block, component_map, **calib_options)
         fits[calib.name] = ComponentFit(calib.name, old_name, present, other_names)
@@ -111,10 +112,10 @@ def _select_labels(
     if label_map is None or len(components) < 2:
         return label_map
     labels_of = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
-    claimed_labels = set().union(*labels_of.values()) if component == components[-1] else set(label_map)
-    return {
-        label: name for label, name in label_map.items() if label in labels_of[component] or label not in claimed_labels
-    } or None
+    is_last = component == components[-1]
+    unknown_labels = set(label_map).difference(*labels_of.values()) if is_last else set()
+    selected_labels = labels_of[component] | unknown_labels
+    return {label: name for label, name in label_map.items() if label in selected_labels} or None
 
 
 def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -> None:

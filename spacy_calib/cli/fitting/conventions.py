@@ -37,7 +37,8 @@ def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
     if not conventions:
         return
     msg.divider("Looks like another convention")
-    show_rows(conventions[:SHOWN], _COLUMNS if any(row["file"] for row in conventions) else _COLUMNS[1:])
+    has_files = any(row["file"] for row in conventions)  # file 0 is DATA
+    show_rows(conventions[:SHOWN], _COLUMNS if has_files else _COLUMNS[1:])  # the first column is the file
     if len(conventions) > SHOWN:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
     label_map = suggested_map(conventions)

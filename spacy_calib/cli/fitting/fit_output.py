@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """Return in words whether the context of tokens or spans is used, and its gain. context: Its summary; None gives ""."""
+    """Return in words whether a fit uses the context of tokens or spans, and how that changes its log loss.
+
+    context (Mapping | None): "why" (not tried), "kept" (it is used), "comparison" of log losses; None gives "".
+    """
     if context is None:
         return ""
     if context["why"]:
@@ -116,7 +119,7 @@ def _show_fit_data(info: FitInfo) -> None:
 
 def _warn_of_zero_offsets(info: FitInfo) -> None:
     """Warn if tag offsets were requested and are all 0, and say why."""
-    offsets = info.tag_offsets
+    offsets = info.tag_offsets  # strengths of their penalties; None: all are 0
     if not offsets or offsets["strength"] is not None or offsets["group_strength"] is not None:
         return
     has_bias = info.scaling is not None and info.scaling["biased"]

@@ -27,32 +27,31 @@ _COLUMNS = {"raw": "Raw", "tfg_isotonic": "TFG-5 isotonic", "calibrated": "Calib
 
 
 def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
-    """Return a row for each metric of a fit (SMCE, GMCE of each group, log loss, Brier), from out-of-fold scores.
+    """Return a row for each metric of a fit from out-of-fold scores: SMCE and GMCE (calibration errors), log loss, Brier.
 
     calib (Calibrator): Must have been fitted in this process. "tfg_isotonic" is the method of Kranzlein et al. (2021): isotonic
     maps in five groups by frequency. Errors by group are by the groups of the pipe in all columns.
     RETURNS (list): Dicts with "score" (name of the metric), "pairs" (number), and "raw", "tfg_isotonic", "calibrated" (values);
         [] if there are fewer than two documents.
     """
-    spans, judged, groups, labels = calib.held_out_spans, calib.held_out, calib.groups, calib.labels
+    spans, evaluated, groups, labels = calib.held_out_spans, calib.held_out, calib.groups, calib.labels
     if spans is not None and is_span_fit(calib.fit_info):
-        judged, groups = spans.data.pairs_with(spans.held_out), calib.spans.groups
+        evaluated, groups = spans.data.pairs_with(spans.held_out), calib.spans.groups
         labels = tuple(calib.fit_info.spans.labels) if calib.fit_info.spans else ()
-    if judged is None or groups is None or len(np.unique(judged.documents)) < 2:
+    if evaluated is None or groups is None or len(np.unique(evaluated.documents)) < 2:
         return []
-    paper = score_by_group(
-        IsotonicRegression(), regroup_by_frequency(groups, labels, 5), judged.pairs, folds_of(judged.documents, _FOLDS)
-    )
-    scores = {"raw": judged.pairs.scores, "tfg_isotonic": paper, "calibrated": judged.calibrated}
-    return list(_rows(judged.pairs, scores, groups, getattr(calib.scorer, "n_bins", 10)))
+    pairs, five_groups = evaluated.pairs, regroup_by_frequency(groups, labels, 5)
+    tfg_isotonic = score_by_group(IsotonicRegression(), five_groups, pairs, folds_of(evaluated.documents, _FOLDS))
+    scores = {"raw": pairs.scores, "tfg_isotonic": tfg_isotonic, "calibrated": evaluated.calibrated}
+    return list(_rows(pairs, scores, groups, getattr(calib.scorer, "n_bins", 10)))
 
 
 def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: int) -> list[dict[str, Any]]:
     """Return the rows of `held_out_rows` for scores of the same pairs. scores (Mapping): Column -> score of each pair."""
     error = partial(calibration_error, n_bins=n_bins)
 
-    def row(name: str, index: Any, figure: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
-        figures = {key: figure(values[index], pairs.hits[index]) for key, values in scores.items()}
+    def row(name: str, index: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
+        figures = {key: metric(values[index], pairs.hits[index]) for key, values in scores.items()}
         return {"score": name, "pairs": len(pairs.hits[index]), **figures}
 
     everything = slice(None)
@@ -82,6 +81,7 @@ def show_held_out(calib: Calibrator, rows: Sequence[Mapping[str, Any]]) -> None:
         "Lower is better. SMCE: calibration error of all pairs. GMCE: of each group, the most frequent labels first. "
         "TFG-5 isotonic: the method of Kranzlein et al. (2021), --groups 5 --method isotonic. Calibrated: this fit."
     )
-    for row in (info.spans.table if info.spans and is_span_fit(info) else info.table)[1:]:
+    table = info.spans.table if info.spans and is_span_fit(info) else info.table
+    for row in table[1:]:  # the first row is for all groups together
         if row.fallback.startswith("pooled"):
             msg.info(f"Group {row.group}: {row.fallback}")

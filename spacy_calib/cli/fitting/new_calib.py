@@ -82,7 +82,8 @@ def block_to_fit(
     """
     old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = old or new_block(nlp, base, options, overrides)
-    return old and old[0], merge_block(nlp, block, options, overrides, second_pass)
+    old_name = None if old is None else old[0]
+    return old_name, merge_block(nlp, block, options, overrides, second_pass)
 
 
 def merge_block(
@@ -107,7 +108,7 @@ def merge_block(
         raise calib_error("C066", option="--second-pass", component=component, kind=type(nlp.get_pipe(component)).__name__)
     if event is not None:
         _check_event(registered_sources().get(source_name), event, component)
-        if source_name == _PARSERS:
+        if source_name == _PARSERS:  # whose event is a setting of the source
             source["event"] = settings.pop("event")
     return name, settings
 
@@ -115,7 +116,7 @@ def merge_block(
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
     """Return (name, settings) of a new calib pipe, which may replace one of this name, before they are merged with the options.
 
-    Its name and prefix is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
+    Its name and prefix are "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
     base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
     options, overrides: As for `pipe_settings`.
     """
@@ -134,7 +135,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
             identifier = re.sub(r"\W", "_", str(component))
             name = f"{DEFAULT_ATTR}_{identifier}"
     present = dict(nlp.components).get(name) if base is None else None
-    # The new pipe takes the event of a pipe from a card, so that the two can be compared.
+    # The new pipe takes the event of a pretrained pipe, so that the two can be compared.
     event = {"event": present.event} if isinstance(present, Calibrator) and present.fit_info.pretrained is not None else {}
     return name, {**settings, "attr": name, **event}
 
@@ -149,11 +150,12 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
     pipe, sources, source_name = nlp.get_pipe(component), registered_sources(), source.get("@calib_sources")
     if source_name is None:
         return {**source_block(pipe, component), **source}
+    # A source that needs settings is not among `sources`, and is checked later.
     if source_name not in sources or _make_source(source, sources[source_name]).supports(pipe):
         return dict(source)
     if ("source", "@calib_sources") in source_settings:
-        why, kind = getattr(_make_source(source, None), "reads_what", ""), type(pipe).__name__
-        raise calib_error("C340", source=source_name, component=component, kind=kind, why=why)
+        why = getattr(_make_source(source, None), "reads_what", "")
+        raise calib_error("C340", source=source_name, component=component, kind=type(pipe).__name__, why=why)
     settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
     return dict(merge_settings({"source": source_block(pipe, component)}, settings)["source"])
 
@@ -170,9 +172,8 @@ def _make_source(block: Mapping[str, Any], default: Any) -> Any:
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
     """Check that a source has the event of --event; one without `events` has those of entities. RAISES C272: it has not."""
-    # A source without `events` is not checked if the event is one of entities, as () allows all.
-    events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
-    if source is not None and events and event not in events:
+    events = getattr(source, "events", ()) or tuple(EVENTS)
+    if source is not None and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
 
 
@@ -228,7 +229,8 @@ def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     if name in nlp.component_names:
         old = _pipe_to_replace(nlp, name, component)
         if label_map is None and old.fit_info.pretrained is None:
-            label_map = {label: name for label, name in (map_of(old.source) or {}).items() if name} or None
+            gold_names = map_of(old.source) or {}  # "" for a label that the gold lacks
+            label_map = {label: gold_name for label, gold_name in gold_names.items() if gold_name} or None
         factory = nlp.get_pipe_meta(name).factory
         nlp.remove_pipe(name)
     try:
@@ -304,7 +306,7 @@ def insert_unfitted(
 
 
 def only_component(nlp: Language) -> str:
-    """Return the default component of a fit; if the pipeline lacks it, the only one that can be calibrated."""
+    """Return the default component of a fit; if the pipeline lacks it, the one that can be calibrated, if there is only one."""
     default: str = DEFAULTS["source"]["component"]
     readable = readable_in(nlp)
     return readable[0] if default not in nlp.component_names and len(readable) == 1 else default
@@ -318,9 +320,10 @@ def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     check_enabled(nlp, calib.source.component)
     pipe, component, order = calib.lookup.component_to_fit(), calib.source.component, nlp.pipe_names
     is_enabled = component in order
-    # Whether the source reads output of its component, which then has to run too, in this process.
-    reads_output = bool(is_enabled and pipe is not None and calib.source.reads_output(pipe))
-    return order[: order.index(component if is_enabled else calib.name) + reads_output]
+    upstream = order[: order.index(component if is_enabled else calib.name)]
+    # Other sources run the model of their component themselves.
+    reads_output = is_enabled and pipe is not None and calib.source.reads_output(pipe)
+    return [*upstream, component] if reads_output else upstream
 
 
 def ready_to_read(
@@ -343,6 +346,7 @@ def ready_to_read(
 
     upstream = [name for name in pipes_before(nlp, calib) if name not in pipes_done]
     check_has_gold(examples, calib)
+    # Scores that the component keeps must stay in this process.
     workers = 1 if calib.source.component in upstream else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, title="Reading scores", n_process=workers)
     return without_presets(calib, ready)

@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "scorer": {**_PIPE_DEFAULTS["scorer"], "n_bins": 10},
 }
 # Factory of a pipe in a config file -> settings for those that its block lacks.
-_OF_FACTORY: dict[str, dict[str, Any]] = {
+_FACTORY_DEFAULTS: dict[str, dict[str, Any]] = {
     "calib": {"source": DEFAULTS["source"]},
     "calib_ent": {name: default_config(EntityPipeSettings)[name] for name in ("attr", "source")},
 }
@@ -96,7 +96,8 @@ def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mappin
 
 
 def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
-    """Return path -> value from the dotted settings components.NAME.source.*, for any NAME, which `parse_dotted` checks."""
+    """Return path -> value from the dotted settings components.NAME.source.*, for any NAME: {("source", "score"): value}."""
+    # [2:]: without components.NAME
     paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
 
@@ -112,9 +113,9 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
     if "component" in options:
         check_option("--component", bool(options["component"]), "the name of a component", repr(options["component"]))
     check_attr(options.get("attr", DEFAULTS["attr"]))
-    if "groups" in options:
+    if "groups" in options:  # it chooses the function that makes groups, too
         paths |= {("grouping", key): value for key, value in _FUNCTIONS["grouping"].items()}
-    if options.get("method") == "auto":
+    if options.get("method") == "auto":  # which is no recalibrator, but a selection
         del paths[ALIASES["method"]]
     elif "method" in options:
         paths[ALIASES["method"]] = registered_method(options["method"])
@@ -154,7 +155,8 @@ def _resolve_selection(
 ) -> None:
     """Remove the selection and its context if the user sets a block that it would choose; restore both for --method auto.
 
-    `settings` is changed in place. RAISES C056: the user asks for a selection, and sets a block that it chooses.
+    A selection chooses blocks by cross-validation. `settings` is changed in place. RAISES C056: the user asks for a selection,
+    and sets a block that it chooses.
     """
     is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted_settings}
     # Options and dotted settings of blocks that a selection would choose.
@@ -185,11 +187,13 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
     """Check that each block of settings names a registered function, or is None. RAISES C063: no block. C195: unknown."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
-        is_block = isinstance(block, Mapping) and (key in block or setting == "source")
-        if not is_block and (block is not None or setting == "source"):
+        is_source = setting == "source"  # which must be there, but may lack a function
+        is_block = isinstance(block, Mapping) and (key in block or is_source)
+        is_left_out = block is None and not is_source
+        if not is_block and not is_left_out:
             raise calib_error("C063", why=f"{setting} is {brief(repr(block))}, but must be a block with {key}")
-        if isinstance(block, Mapping) and key in block and key != "@scorers":
-            check_registered(setting, key[1:], block[key])
+        if isinstance(block, Mapping) and key in block and key != "@scorers":  # that registry is spaCy's
+            check_registered(setting, key.removeprefix("@"), block[key])
 
 
 def settings_from_file(path: Path) -> Block:
@@ -200,12 +204,14 @@ def settings_from_file(path: Path) -> Block:
     components = _read_components(path)
     components = components if isinstance(components, dict) else {}
     blocks = [
-        (name, block) for name, block in components.items() if isinstance(block, dict) and block.get("factory") in _OF_FACTORY
+        (name, block)
+        for name, block in components.items()
+        if isinstance(block, dict) and block.get("factory") in _FACTORY_DEFAULTS
     ]
     if not blocks:
         raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib" or "calib_ent"')
     name, block = blocks[0]
-    settings = _OF_FACTORY[block["factory"]] | {key: value for key, value in block.items() if key != "factory"}
+    settings = _FACTORY_DEFAULTS[block["factory"]] | {key: value for key, value in block.items() if key != "factory"}
     source = settings["source"]
     labels = source.get("labels") if isinstance(source, dict) else None
     if isinstance(labels, str):

@@ -134,6 +134,8 @@ def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) ->
         labels = {*pipe.lookup.labels(), *pipe.lookup.span_labels()} - {OUTSIDE, *annotation.kind.no_label_names}
         rejected_labels = {span.label_ for doc in docs for span in doc.spans.get(annotation.kind.rejected_key, ())}
         gold_labels = {*annotation.count_gold(docs), *annotation.count_spans(docs), *rejected_labels}
-        if annotation.kind.any_label or plain_name(pipe.fit_info.layer) in OPEN or labels & gold_labels:  # OPEN: any label
+        # Labels are not compared if only heads are evaluated, or if they differ from unit to unit (lemmas).
+        takes_any_label = annotation.kind.any_label or plain_name(pipe.fit_info.layer) in OPEN
+        if takes_any_label or labels & gold_labels:
             with_label.append(pipe.name)
     return with_label or with_annotation

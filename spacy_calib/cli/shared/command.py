@@ -100,6 +100,7 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
     declared = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
     parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     parameters += [parameter for parameter in declared if parameter is not None]
+    # An annotation, except that of ctx, is Annotated[type, declaration].
     words = {parameter.name: getattr(get_args(parameter.annotation)[1], "words", ()) for parameter in parameters[1:]}
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -118,7 +119,7 @@ def _for_typer(parameter: inspect.Parameter, run: Any) -> inspect.Parameter | No
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(info, OptionInfo):
         flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
-        if not any(flag.startswith("--") for flag in flags):
+        if not any(flag.startswith("--") for flag in flags):  # typer keeps the first flag in `default`
             info.default, info.param_decls = f"--{parameter.name.replace('_', '-')}", tuple(flags)
         if int in kinds:
             info.min, info.max = RANGES.get(parameter.name, COUNT)

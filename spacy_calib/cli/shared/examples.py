@@ -89,10 +89,10 @@ def read_examples(
         for file in files:
             title = f"Reading {shown_path(Path(file.name))}"
             docs.append(list(with_progress(_stream_docs(nlp, file), title, silent)))
-        path_docs = [doc for file_docs in docs[-len(files) :] for doc in file_docs]
+        path_docs = [doc for file_docs in docs[-len(files) :] for doc in file_docs]  # of this path
         if not path_docs:
             raise calib_error("C052", path=folder)
-        n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)
+        n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)  # chosen by score
         if n_doubtful:
             raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
     # Annotations are merged over the files of all paths; the examples of each path are a source of gold.
@@ -116,7 +116,7 @@ def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
     from ...gold.file_readers import ANSWER_READERS
 
     docs: Iterable[Doc | None] = _stream_docs(nlp, file)
-    if file.name.endswith((*ANSWER_READERS,)):
+    if file.name.endswith((*ANSWER_READERS,)):  # merge the answers of several people about one text
         docs = reconcile([[*_stream_docs(nlp, file)]])[0]
     return _make_examples(nlp, docs, file, gold_preproc=False)
 
@@ -139,9 +139,9 @@ def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, 
     from ...pipe.component import Calibrator
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
+    keys_to_copy = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
     with _reader_errors(file):
-        yield from make_examples(nlp, references, file, gold_preproc, arrays)
+        yield from make_examples(nlp, references, file, gold_preproc, keys_to_copy)
 
 
 @contextmanager

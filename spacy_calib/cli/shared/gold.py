@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...pairs.label_map import UnknownGold
     from ...pipe.component import Calibrator
 
-# So many characters about labels fit into two lines of a warning: labels with the predicted ones, and labels alone.
+# Maximum number of characters about labels in a warning of two lines: with the predicted labels, and without.
 _PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
@@ -60,7 +60,8 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)
     first = pairs if details else pairs.split(", ")[0]
-    text = unknown if pairs == "-" or first.startswith("nothing for ") else f"{unknown}; it predicts {first}"
+    predicts_nothing = pairs == "-" or first.startswith("nothing for ")
+    text = unknown if predicts_nothing else f"{unknown}; it predicts {first}"
     if not details and len(text) > _PAIR_WIDTH:
         text = shorten(unknown, _LABELS_WIDTH)
     return (

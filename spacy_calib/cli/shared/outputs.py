@@ -59,7 +59,7 @@ def check_files(
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
         from ...optional import figure_class
 
-        figure_class()
+        figure_class()  # raises C061
     read = [path for path in inputs if path is not None]
     for output in outputs:
         with path_errors(output.path):
@@ -241,7 +241,7 @@ def is_named(path: Path, patterns: Iterable[str]) -> bool:
 
 def hidden_path(target: Path, ending: str) -> Path:
     """Return a hidden path next to the target, the same in each run. ending (str): "partial" (unfinished) or "old"."""
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]  # short, as names are limited
     return target.with_name(f".calib-{name}.{ending}")
 
 

@@ -198,6 +198,7 @@ class Run:
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
         enabled_pipes = [pipe for pipe in pipes if pipe.name in nlp.pipe_names]
+        # Each list has the first pipes of the pipeline, so the longest has all.
         names = max((pipes_to_run(nlp, pipe, sentences) for pipe in enabled_pipes), key=len, default=[])
         annotated_examples = list(run_pipes(nlp, examples, names, silent=self.silent, title=title, n_process=self.n_process))
         for pipe in pipes:

@@ -55,7 +55,7 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
     with path_errors(target), _partial(target) as partial:
         partial.mkdir()
         write(partial)
-        check_folder(target, force)
+        check_folder(target, force)  # again: it may have changed
         if not target.exists():
             partial.rename(target)
             return
@@ -114,7 +114,7 @@ _TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
-    """Write a pipeline as `write_folder` does, with only the strings of `loaded_strings`; the vocab in memory stays unchanged.
+    """Write a pipeline as `write_folder` does, without the strings added since it was loaded, such as words of the gold.
 
     RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved pipeline could not be loaded, or gives no scores.
     """
