@@ -33,7 +33,7 @@ class FieldwiseSum:
 
 
 def _sum(a: Any, b: Any) -> Any:
-    """Add two values of a field: numbers or arrays, or dicts or tuples of such values, item by item; None if one is None."""
+    """Add two values of a field: numbers or arrays, or dicts or tuples of them, item by item; None if one is None."""
     if a is None or b is None:
         return None
     if isinstance(a, dict):
@@ -172,19 +172,20 @@ class Spans:
         )  # fmt: skip
 
     def without_further_scores(self) -> Spans:
-        """Return the same spans with k = 0."""
+        """Return the same spans without `further_scores`: they become an array of shape (n, 0)."""
         return replace(self, further_scores=np.zeros((len(self), 0)))
 
     def _tokens_of(self, index: Ints) -> Ints:
         """Return the indices into `token_scores` of the tokens of the spans at `index`, span by span."""
         all_sizes = self.ends - self.starts
-        firsts, sizes = (np.cumsum(all_sizes) - all_sizes)[index], all_sizes[index]
+        all_firsts = np.cumsum(all_sizes) - all_sizes  # index in `token_scores` of the first token of each span
+        firsts, sizes = all_firsts[index], all_sizes[index]
         new_firsts = np.cumsum(sizes) - sizes  # first token of each span among the selected ones
         return np.repeat(firsts - new_firsts, sizes) + np.arange(sizes.sum())
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
-    """Concatenate the spans of consecutive Docs, and shift their rows. n_tokens (Sequence[int]): Tokens of each Doc."""
+    """Concatenate the spans of consecutive Docs; their rows then count the tokens of all. n_tokens: Tokens of each Doc."""
     no_rows = np.zeros(0, dtype=np.intp)
     if not parts:
         return Spans(no_rows, no_rows, no_rows, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
@@ -277,7 +278,7 @@ class Groups(Serializable):
 
     def find(self, tags: Ints) -> NDArray[Any]:
         """Return the index of each tag's group; -1 for a tag without one and for labels that were appended after the fit."""
-        # int16 compares and sorts several times as fast as int64.
+        # The last element, -1, is for labels appended after the fit. int16 compares and sorts several times as fast.
         group_by_tag = np.append(self.of_tag, -1).astype(np.int16 if len(self) < 1 << 15 else np.intp)
         if len(tags) and tags.max() > len(self.of_tag):
             tags = np.minimum(tags, len(self.of_tag))

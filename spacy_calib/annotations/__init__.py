@@ -54,7 +54,7 @@ ANNOTATIONS: dict[str, Annotation] = {
 
 def get_annotation(name: str) -> Annotation:
     """Return the annotation with this name, such as "tag", "spans:sc" or "_.sense". RAISES C001: there is none."""
-    if MAPPED in name:
+    if MAPPED in name:  # the name ends with a label map as JSON
         return _mapped_annotation(name)
     if name.startswith(SPANS_PREFIX):
         return SpanAnnotation(name.removeprefix(SPANS_PREFIX))
@@ -71,7 +71,8 @@ def get_annotation(name: str) -> Annotation:
 def _mapped_annotation(name: str) -> MappedAnnotation:
     """Return the annotation whose name contains a label map, such as 'ner {"PERSON": "PER"}'."""
     inner, _, table = name.partition(MAPPED)
-    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + table))  # MAPPED begins the JSON
+    # MAPPED, ' {"', is also the beginning of the JSON.
+    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + table))
 
 
 def plain_name(name: str) -> str:

@@ -57,7 +57,7 @@ class Annotation(ABC):
     # Units
 
     def n_units(self, doc: Doc) -> int:
-        """Return the number of units of a Doc; arrays of labels and of probabilities have a row for each."""
+        """Return the number of units of a Doc, which have one label each: its tokens or, for categories, the document."""
         return len(doc)
 
     def has_units(self, doc: Doc) -> bool:
@@ -76,7 +76,7 @@ class Annotation(ABC):
 
     @abstractmethod
     def hashes(self, doc: Doc) -> Hashes:
-        """Return the hash of each unit's label on the Doc, 0 for no label, shape (n_units,)."""
+        """Return the hash of the label of each unit (token, or document) of a Doc, 0 for no label, shape (n_units,)."""
 
     @abstractmethod
     def label(self, token: Token) -> str:
@@ -188,8 +188,9 @@ def single_gold_tokens(example: Example) -> NDArray[np.intp]:
     """Return for each predicted token the gold token that it aligns with, shape (n_tokens,); -1 for none or several."""
     alignment = example.alignment.x2y  # computed at each access; `data` has the gold tokens of all predicted tokens in a row
     lengths = _lengths(example, alignment)
+    first_in_data = np.cumsum(lengths) - lengths
     gold_tokens, rows = np.full(len(lengths), -1, dtype=np.intp), np.flatnonzero(lengths == 1)
-    gold_tokens[rows] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[rows]]
+    gold_tokens[rows] = np.asarray(alignment.data)[first_in_data[rows]]
     return gold_tokens
 
 
@@ -283,12 +284,12 @@ def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
 
 
 def get_label_comparison(doc: Doc, annotation_name: str) -> LabelComparison | None:
-    """Return how to compare a gold Doc that has labels of another scheme; None if labels are compared as they are."""
+    """Return how to compare a gold Doc whose labels are of another scheme than the component's; None if of the same."""
     comparison: LabelComparison | None = doc.user_data.get(GOLD_LABELS, {}).get(annotation_name)
     return comparison
 
 
 def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Return the gold hashes of predicted tokens, translated to the pipe's labels if the gold Doc has another scheme."""
+    """Return the gold label hashes of predicted tokens (`gold`), translated if the gold Doc has another label scheme."""
     comparison = get_label_comparison(example.reference, annotation.name)
     return gold if comparison is None or not len(example.predicted) else comparison.resolve(annotation, gold, example)

@@ -31,6 +31,7 @@ class ArcAnnotation(Annotation):
         self.kind = HEADS if name == "head" else ARCS
 
     def hashes(self, doc: Doc) -> Hashes:
+        """Return the hash of each token's arc label, that of "ROOT" for "root" in any case, 0 for no label."""
         strings = doc.vocab.strings
         return map_unique(
             column_of(doc, "DEP").view(np.uint64), lambda key: get_string_id(_as_label(strings[key])) if key else 0
@@ -51,7 +52,7 @@ class ArcAnnotation(Annotation):
         aligned_head = gold_token[_heads(example.predicted)]  # the gold token that the predicted head aligns with
         gold_heads = np.append(_heads(example.reference), -1)  # the last element is read by gold_token -1
         right = ((gold_token >= 0) & (aligned_head >= 0) & (gold_heads[gold_token] == aligned_head))[rows]
-        if self.kind.any_label:
+        if self.kind.any_label:  # only heads are compared
             return right
         strings = example.predicted.vocab.strings
         return right & (_lower_hashes(strings, hashes) == _lower_hashes(strings, self.aligned_gold(example)[rows]))

@@ -81,6 +81,7 @@ class SentAnnotation(Annotation):
     kind = SENT
 
     def hashes(self, doc: Doc) -> Hashes:
+        """Return the hash of "S" for each sentence start of a Doc, of "I" for other tokens, 0 for tokens without a mark."""
         signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
         hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
         hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label

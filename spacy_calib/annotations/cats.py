@@ -97,16 +97,17 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(names), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return rejected (unit, label hash) pairs; None for overlapping categories and for two: a no is a yes to the other."""
+        """Return (0, hash) of rejected categories; None if several may be right, and for two: a no is a yes to the other."""
         return None if self.kind.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for n labels whether each is right; overlapping ones are if their value in the gold is above 0.5."""
         if not self.kind.overlapping:
             return super().is_gold(example, rows, hashes)
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether the gold decides; overlapping categories need a value in `doc.cats`, as in spaCy."""
+        """Return for n labels whether the gold decides if each is right; overlapping ones need a value in `doc.cats`."""
         if not self.kind.overlapping:
             return super().is_known(example, rows, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
@@ -145,16 +146,16 @@ class GoldCats(DocumentAnnotation):
         if self.kind.overlapping:
             return next(iter(_positive(values)), self.kind.no_label_names[0])  # else "(none)"
         highest = [name for name, value in values.items() if 0 < value == max(values.values())]
-        unanswered_names = (
-            [name for name in self.categories.labels if name not in values] if self.kind.rejected_key in doc.spans else []
-        )
-        if not highest and len(unanswered_names) == 1:  # all others were rejected
-            return unanswered_names[0]
         if len(highest) > 1:
             raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
+        if highest:
+            return highest[0]
+        unanswered_names = [name for name in self.categories.labels if name not in values]
+        if self.kind.rejected_key in doc.spans and len(unanswered_names) == 1:  # annotators rejected all others
+            return unanswered_names[0]
         # No category of the component is right: it may be one that the component does not know.
-        other_names = [name for name in doc.cats if _value(doc, name)] if not highest else []
-        return highest[0] if highest else other_names[0] if len(other_names) == 1 else ""
+        other_names = [name for name in doc.cats if _value(doc, name)]
+        return other_names[0] if len(other_names) == 1 else ""
 
 
 def _value(doc: Doc, name: str) -> float | None:
@@ -209,6 +210,7 @@ class MappedAnnotation(Annotation):
         return resolve_gold(self, self._gold.aligned_gold(example), example)
 
     def hashes(self, doc: Doc) -> Hashes:
+        """Return the hash of each unit's mapped label, 0 for none; each distinct label of `inner` is mapped once."""
         keys, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
         units = zip(keys.tolist(), first.tolist(), strict=True)  # each distinct label's hash, and the first unit that has it
         names = [self.label_at(doc, i) if key else "" for key, i in units]

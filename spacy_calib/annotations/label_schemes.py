@@ -41,7 +41,7 @@ class LabelScheme:
 
     Several labels of a component may mean the same in the gold (GPE, FAC and LOC are all LOC); the first stands for all.
     table (Mapping): Label of the component -> its name in the pipe, "" for none; labels without entry keep their name.
-    first_of (Mapping): Label of the component -> the first of the labels that the gold does not tell from it.
+    first_of (Mapping): Label of the component -> the first of the labels that mean the same in the gold.
     gold (Mapping): Gold label -> the first label of the component that it means. unused_labels (tuple): Labels of the component
     that the gold never uses. is_coarse (bool | None): Whether its LOC means all locations; None if nothing depends on this.
     """
@@ -80,6 +80,7 @@ class LabelScheme:
     def is_plain(self) -> bool:
         """Whether labels can be compared by their names in the pipe, which merges exactly the labels that the gold merges."""
         named_labels = [label for label in self.first_of if self.name(label)]
+        # Reversed, so that the first label of each name remains.
         first_by_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
         merges_alike = all(self.first_of[label] == self.first_of[first_by_name[self.name(label)]] for label in named_labels)
         n_gold_groups = len({self.first_of[label] for label in named_labels})
@@ -131,6 +132,7 @@ def read_scheme(
             first = next((first_of[label] for label in meant if label in first_of), meant[0])
             first_of |= {label: first_of.get(label, first) for label in meant}
             gold[name] = first
+    # If no gold label matches, the gold has other names, and nothing shows which labels it never uses.
     unused_labels = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
     return LabelScheme(table, first_of, gold, unused_labels, is_coarse)
 

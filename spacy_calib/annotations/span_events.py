@@ -33,36 +33,36 @@ class GoldSpans:
     @classmethod
     def from_doc(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
         """Read the accepted and rejected spans of a gold Doc. event (str): "article" cuts leading articles from them."""
-        # Gold of another label scheme has a comparison, with its spans under the component's labels.
+
+        def keys_of(spans: Iterable[_SpanKey]) -> frozenset[_SpanKey]:
+            return frozenset((first_token(doc, start, end, event), end, label) for start, end, label in spans)
+
         rejected_spans, comparison = rejected_in(annotation, doc), get_label_comparison(doc, annotation.name)
-        spans = (
-            [(span.start, span.end, span.label) for span in annotation.spans_on(doc)]
-            if comparison is None
-            else comparison.spans
-        )
-        return cls(
-            frozenset((first_token(doc, start, end, event), end, label) for start, end, label in spans),
-            annotation.known_tokens(doc),
-            None
-            if rejected_spans is None
-            else frozenset((first_token(doc, *key[:2], event), *key[1:]) for key in rejected_spans),
-        )
+        accepted_spans = [(span.start, span.end, span.label) for span in annotation.spans_on(doc)]
+        # Gold of another label scheme has a comparison, with its spans under the component's labels.
+        keys = keys_of(accepted_spans if comparison is None else comparison.spans)
+        return cls(keys, annotation.known_tokens(doc), None if rejected_spans is None else keys_of(rejected_spans))
 
     def hit(self, key: _SpanKey, is_match: bool, event: str, labels: Iterable[int]) -> int:
         """Return 1 if a predicted span is right, 0 if it is wrong, -1 if the gold does not decide.
 
-        Without yes/no answers the gold decides if all tokens of the span are annotated. With them a match is right; any other
-        span is wrong if all its tokens are annotated or, for the events "exact" and "article", if one token is, or annotators
-        rejected it. key: (start, end, label hash) in gold tokens. is_match (bool): Whether a gold span matches. labels: Hashes
-        of the predicted and the gold label; a rejected span has one of them.
+        Without yes/no answers the gold decides if all tokens of the span are annotated. With yes/no answers only the tokens of
+        accepted spans are annotated. key: (start, end, label hash) in gold tokens. is_match (bool): Whether a gold span matches
+        by the event. labels: Hashes of the predicted and the gold label; a rejected span has one of them.
         """
         start, end, _ = key
-        is_known, is_exact = self.is_annotated[start:end], event in ("exact", "article")
+        is_known = self.is_annotated[start:end]
         if self.rejected_keys is None:
             return int(is_match) if is_known.all() else -1
-        is_rejected = is_exact and any((start, end, label) in self.rejected_keys for label in labels)
-        is_wrong = is_rejected or (is_known.any() if is_exact else is_known.all())
-        return 1 if is_match else 0 if is_wrong else -1
+        if is_match:
+            return 1
+        if event in ("exact", "article"):
+            # One annotated token is enough: a span that overlaps an accepted one, but is not equal to it, is wrong.
+            is_wrong = is_known.any() or any((start, end, label) in self.rejected_keys for label in labels)
+        else:
+            # "type" and "overlap" compare token by token, and a token that is not annotated may be in a span of the label.
+            is_wrong = is_known.all()
+        return 0 if is_wrong else -1
 
     def covered_tokens(self, label: int) -> set[int]:
         """Return the indices of the gold tokens in gold spans with this label (a hash)."""
@@ -118,6 +118,7 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey
         gold_label = annotation.gold_span_label(label) if scheme is None else scheme.first_hashes.get(label, label)
         first, last = int(gold_tokens[0]), int(gold_tokens[-1]) + 1
         is_right = is_match(gold, first, last, gold_label)
+        # If the Docs have other tokens, aligned spans may differ in text.
         if is_right and event in ("exact", "article"):
             is_right = _squeeze(example.predicted[start:end]) == _squeeze(example.reference[first:last])
         hits.append(gold.hit((first, last, gold_label), is_right, event, (label, gold_label)))

@@ -60,7 +60,7 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
     def aligned_gold(self, example: Example) -> Hashes:
         """Return the gold label hash of each predicted token; 0 for all if the gold is answers about predicted entities.
 
-        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, is recognized by its coverage: the
+        This gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, is recognized by its coverage: the
         share of tokens with gold is less than half as high outside of predicted entities as inside.
         """
         gold = super().aligned_gold(example)
@@ -178,6 +178,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         """Return for n labels whether a gold span with the label covers the gold token aligned with the unit. rows: Units."""
         hits = self.aligned_gold(example)[rows] == hashes
         alignment = example.alignment.x2y
+        # `aligned_gold` has one label of each token; gold spans that overlap give it further ones.
         gold_tokens = {
             (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
         }
@@ -211,6 +212,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return token.ent_kb_id_ if token.ent_iob_ == "B" else ""
 
     def partner(self, token: Token) -> Token | None:
+        """Return the last token of the entity that a token begins; None if it begins none."""
         if token.ent_iob_ != "B":
             return None
         while token.i + 1 < len(token.doc) and token.nbor().ent_iob_ == "I":
@@ -232,6 +234,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return mark_rejected(self, hashes, example)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
+        """Return (first token of the predicted entity, hash) of rejected identities; None if the gold has no yes/no answers."""
         if rejected_in(self, example.reference) is None:
             return None
         starts = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
@@ -239,6 +242,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return {(row, label) for row, label in spans if row is not None}
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        """Return for each entity (start, end, identity hash) 1 if the identity is right, 0 if not, -1 without gold."""
         rows = np.array([start for start, _, _ in spans], dtype=np.intp)
         hashes = np.array([label for *_, label in spans], dtype=np.uint64)
         has_gold, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)

@@ -62,7 +62,10 @@ def tool_of(record: Record) -> str:
 
 
 def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
-    """Read the export of an annotation tool as `read_each` does, and merge the answers of each person about each text."""
+    """Read the export of an annotation tool: one TextAnswers for each text and person, in which all their answers are merged.
+
+    labels (Collection[str]): The labels of the pipeline, to select the questions about them. RAISES: The errors of `read_each`.
+    """
     return _merge_by_text(_with_absent_categories(read_each(file, labels), labels))
 
 

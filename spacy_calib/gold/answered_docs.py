@@ -73,6 +73,7 @@ def _span_keys(nlp: Language) -> list[str]:
 
 def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
     """Return whether any label names an entity in a knowledge base of the pipeline, or is NIL."""
+    # A knowledge base without the method may contain any label.
     bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
     return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
 
@@ -111,7 +112,7 @@ def answered_doc(
         if not answer.whole:
             absent = [name for name, has in answer.cats.items() if has is False]
             doc.spans[REJECTED_CATS] = [doc[:].char_span(0, len(doc.text), label=name) for name in absent]
-        if not (answer.spans or has_spans):
+        if not (answer.spans or has_spans):  # a file about categories alone has no gold of entities
             return doc
     _set_entities(doc, answer, right, unknown, labels)
     for key in keys:
@@ -149,7 +150,8 @@ def _set_entities(
     entities, doubtful = _exclusive(doc, right, labels)
     if doubtful:
         doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
-    missing = _depth(doc, [*doubtful, *unknown] if answer.whole else [])  # above 0 for tokens without known gold
+    # Above 0 for tokens without known gold. Unless the whole text has answers, all tokens outside of entities are missing.
+    missing = _depth(doc, [*doubtful, *unknown] if answer.whole else [])
     entities = [span for span in entities if not missing[span.start : span.end].any()]
     gaps = [doc[i : i + 1] for i in np.flatnonzero(missing).tolist()]
     doc.set_ents(entities, missing=gaps, default="outside" if answer.whole else "missing")

@@ -40,10 +40,11 @@ class GoldWatch:
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold
+        # None for other annotations: only categories of which several can be right are counted.
         self._cats = gold.categories if isinstance(gold, GoldCats) and gold.kind.overlapping else None
-        self._present: Counter[str] = Counter()
-        self._absent: Counter[str] = Counter()
-        self._n_texts = 0
+        self._present: Counter[str] = Counter()  # category -> number of texts that have it
+        self._absent: Counter[str] = Counter()  # category -> number of texts that the gold says it is wrong for
+        self._n_texts = 0  # with a value for any category
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and count the gold of each."""
@@ -103,8 +104,10 @@ def check_outcomes(
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
         n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())  # expected number of units with another label
-        is_none, is_open = gold[0] in (OUTSIDE, *annotation.kind.no_label_names), plain_name(annotation.name) in OPEN
-        if n_other >= (EXPECTED if is_open else min_expected if is_none else 0.0):
+        least = min_expected if gold[0] in (OUTSIDE, *annotation.kind.no_label_names) else 0.0
+        if plain_name(annotation.name) in OPEN:  # a few lemmas may all be the word, a few entities all in no knowledge base
+            least = EXPECTED
+        if n_other >= least:
             raise calib_error("C800", component=component, **_describe_outcome(annotation, gold[0], pairs.n_units))
     decisive_pairs, unit = (pairs, f"{annotation.kind.unit}s") if spans is None else (spans, annotation.kind.span_words[1])
     if not decisive_pairs.hits.any() and (n_right := float(decisive_pairs.scores.sum())) >= EXPECTED:
@@ -120,10 +123,13 @@ def check_outcomes(
 
 
 def _is_one_outcome(annotation: Annotation, label: str) -> bool:
-    """Return whether gold with only this label cannot show errors; it can, for example, if only heads are compared."""
-    if annotation.kind.overlapping:
+    """Return whether gold in which all units have this one label cannot show that predictions are right and wrong."""
+    if annotation.kind.overlapping:  # with a real label, all other labels of the unit are wrong
         return label in (OUTSIDE, *annotation.kind.no_label_names)
-    return not annotation.kind.any_label and (plain_name(annotation.name) != LINK or label == NIL)
+    if annotation.kind.any_label:  # only heads are compared, whatever the labels of the arcs
+        return False
+    # All entities of some texts may be one person, and wrong links show; "NIL" for all means that nobody linked them.
+    return plain_name(annotation.name) != LINK or label == NIL
 
 
 def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:

@@ -42,7 +42,7 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
     except UnicodeDecodeError as error:
         raise calib_error("C161", path=file, why=str(error), mend="save it as UTF-8") from None
     blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
-    names: dict[str, str] = {}
+    names: dict[str, str] = {}  # name in capitals, in place of an entity label that spaCy's converter would cut off -> label
     try:
         new_blocks, other_texts = zip(*(_restore_text(block, names) for block in blocks), strict=True) if blocks else ((), ())
         sentences = _convert("\n\n".join(new_blocks)) if blocks else []
@@ -68,7 +68,7 @@ def _convert(text: str) -> list[Doc]:
 
 
 def _first_fault(text: str, blocks: Iterable[str]) -> str:
-    """Return why spaCy cannot read the first of the sentences that it cannot read (blocks of a text), with its line, or ""."""
+    """Return line and error of the first sentence that spaCy cannot read, "" for none. blocks: The sentences of the text."""
     for block in blocks:
         try:
             _convert(_restore_text(block, {})[0])
@@ -144,7 +144,7 @@ def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
 
 def _set_space(row: Row, follows: bool) -> None:
     """Set whether a space follows the word of a row, by SpaceAfter=No in its column MISC; other values there stay."""
-    if follows == (_NO_SPACE in row[_MISC]):
+    if follows == (_NO_SPACE in row[_MISC]):  # the column says the opposite
         other_fields = [part for part in row[_MISC].split("|") if part not in (_NO_SPACE, "_")]
         row[_MISC] = "|".join(other_fields if follows else [*other_fields, _NO_SPACE]) or "_"
 

@@ -122,12 +122,14 @@ def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
     for doc in filter(None, docs):
         conflicts.add(doc)
         has_other_gold |= bool(doc.ents or doc.cats or doc.has_annotation("TAG"))
-    if n := conflicts.differing[NER] * (not has_other_gold):
+    n = conflicts.differing[NER]
+    if n and not has_other_gold:
         raise calib_error("C791", path=file, n=f"{n:,}")
 
 
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
     """Return a copy of the merged gold with the user data of one of the merged Docs, except keys that the merge dropped."""
+    # How the text was sampled depends on all Docs, and `_merge_docs` adds the conflicts to one Doc.
     kept = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
     copy = merged.copy()
     copy.user_data = {**merged.user_data, **kept}
@@ -136,7 +138,7 @@ def _with_data_of(merged: Doc, doc: Doc) -> Doc:
 
 
 def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
-    """Return a copy of an answered Doc, whose labels of single tokens were stored as tags and as entities, with one of both.
+    """Return a copy of an answered Doc with its labels either as tags or as entities; labels of single tokens were both.
 
     tags (Collection[str]): Tags of corpora that are no entity labels there. The Doc's labels are tags if all are among these.
     """
@@ -177,6 +179,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
 
 def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Delete from the user data the extension attributes for which the Docs have different values."""
+    # Keys of extension attributes are (EXTENSION_KEY, name, ...); names that begin with "_" are internal.
     keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == (EXTENSION_KEY,)]
     for key in (key for key in keys if not key[1].startswith("_")):
         if conflicts.note(f"ext:{key[1]}", [repr(doc.user_data[key]) for doc in gold_docs if key in doc.user_data]):
@@ -240,7 +243,7 @@ def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
 def _write_rejected_labels(
     merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: list[dict[str, Any]], conflicts: GoldConflicts
 ) -> None:
-    """Write the rejected labels of tokens, unless a Doc without rejections has tags.
+    """Write the rejected labels of tokens, unless a Doc without rejections has tags: by these all other labels are wrong.
 
     labels_of_tokens (list): Labels of each token by layer. Those of a token become None if one Doc accepts its tag, and another
     rejects it.
@@ -255,7 +258,7 @@ def _write_rejected_labels(
             continue
         labels = labels_of_tokens[span.start]
         is_accepted = labels["TAG"] == label
-        if conflicts.note("TAG", [False, True] if is_accepted else [False]):
+        if conflicts.note("TAG", [False, True] if is_accepted else [False]):  # one Doc accepts it, another rejects it
             labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))
         else:
             rejected_spans.append(span)
@@ -337,13 +340,14 @@ def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
 def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the entities on which all Docs agree, with their identities. Tokens of contradictory entities get no gold."""
     gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]
-    golds = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), Coverage(_gaps(doc)), True) for doc in gold_docs]
+    golds = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), Coverage(_gaps(doc)), is_exclusive=True) for doc in gold_docs]
     right, wrong, contradictory = _compare_spans(golds, NER, conflicts)
     links = _agreed_links(gold_docs, right, conflicts)
     spans = {key: merged_doc.char_span(*key[:2], label=key[2], kb_id=links[key]) for key in right}
     entities = [span for span in spans.values() if span is not None]
     misaligned = [key for key, span in spans.items() if span is None]  # do not begin and end with tokens of the merged Doc
     conflicts.differing[NER] += len(misaligned)
+    # Tokens without annotation of each complete Doc, by which all spans that it does not accept are wrong.
     gaps_of_complete = [gold.unknown for gold in golds if gold.rejected_keys is None]
     if gaps_of_complete:
         # A token has no gold if its entity is in doubt, or if no complete Doc annotates it and no right entity covers it.
@@ -371,7 +375,7 @@ def _agreed_links(gold_docs: Sequence[Doc], entities: Iterable[_SpanKey], confli
     kb_ids: dict[_SpanKey, list[str]] = defaultdict(list)
     for ent in (ent for doc in gold_docs for ent in doc.ents if ent.kb_id):
         kb_ids[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
-    return {key: "" if conflicts.note(LINK, kb_ids[key]) else "".join(kb_ids[key][:1]) for key in entities}
+    return {key: "" if conflicts.note(LINK, kb_ids[key]) else next(iter(kb_ids[key]), "") for key in entities}
 
 
 def _gaps(doc: Doc) -> list[tuple[int, int]]:
@@ -391,7 +395,7 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
     golds = []
     for doc in (doc for doc in gold_docs if key in doc.spans):
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
-        golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, False))
+        golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, is_exclusive=False))
     right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, right)
     # One Doc has all spans, so the merged group has too. With REJECTED it would be read as a group where others are unknown.

@@ -79,18 +79,18 @@ class ExampleReader:
     ):
         self.source, self.annotation = source, source.annotation
         self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
-        self.documents: list[int] = []
-        self.files: Sequence[int] = []
-        self.unit = ""
+        self.documents: list[int] = []  # number of each Doc's source document
+        self.files: Sequence[int] = []  # number of each document's gold file, from `data`
+        self.unit = ""  # what a document is, such as "sentence", from `data`
         self._numbers = DocumentNumbers()
-        self._files: list[int] = []
-        self.counts: Counter[str] = Counter()
-        self.span_counts: Counter[str] = Counter()
-        self.n_unknown = self.n_gold = 0
-        self.why_missing = ""
-        self._batches: list[_Batch] = []
-        self._confusions: Counter[tuple[int, int]] = Counter()
-        self._span_confusions: Counter[tuple[str, str]] = Counter()
+        self._files: list[int] = []  # number of each source document's gold file
+        self.counts: Counter[str] = Counter()  # gold label -> frequency
+        self.span_counts: Counter[str] = Counter()  # label -> number of gold spans
+        self.n_unknown = self.n_gold = 0  # tokens with an unknown gold label, and with gold
+        self.why_missing = ""  # why the last unreadable Doc could not be read
+        self._batches: list[_Batch] = []  # the scores and gold that were read
+        self._confusions: Counter[tuple[int, int]] = Counter()  # (column of predicted label, gold hash) -> tokens
+        self._span_confusions: Counter[tuple[str, str]] = Counter()  # (predicted label, gold label) -> gold spans
 
     def read_all(self, examples: Iterable[Example]) -> ExampleReader:
         """Read examples, and return the reader. RAISES C024, C040, C041: the scores are not probabilities."""
@@ -133,6 +133,7 @@ class ExampleReader:
 
     def _count_and_select(self, examples: list[Example]) -> list[Example]:
         """Count the gold labels of examples, and return those whose predicted Docs have what the source reads."""
+        # If only heads are compared, arcs have their predicted labels whatever the gold labels are.
         docs_to_count = (eg.predicted if self.annotation.kind.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count_gold(docs_to_count))
         self.span_counts.update(self.annotation.count_spans(eg.reference for eg in examples))
@@ -152,13 +153,17 @@ class ExampleReader:
             offset = end
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """Return the fields "gold", "lacks_gold", "pairs" and "is_known" of a `_Batch`, and add to the counts of gold."""
+        """Compare scores with gold, and add to the counts of gold. RETURNS (dict): Fields of a `_Batch`, with units as rows.
+
+        "gold": Column of each unit's gold label, -1 if the component does not know it, -2 without gold or score. "lacks_gold":
+        Whether each unit could have gold and has none. "pairs": Scores of labels. "is_known": Whether gold decides on each.
+        """
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
         hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, hashes, (*self.source.labels, *annotation.kind.no_label_names))
         self._confusions.update(confusions(marginals, gold, hashes))
         self.n_gold += int(np.count_nonzero(hashes))
-        if not annotation.kind.any_label:
+        if not annotation.kind.any_label:  # if only heads are compared, no label is unknown
             self.n_unknown += int(np.count_nonzero((gold == -1) & (hashes != ONLY_REJECTED)))
         # White space, and units before the first one that can have a label, do not count as lacking gold.
         blank = np.concatenate([is_blank(annotation, eg.predicted) for eg in examples])
@@ -228,7 +233,7 @@ class ExampleReader:
 def unknown_spans(
     annotation: Annotation, labels: Sequence[str], confusions: Mapping[tuple[str, str], int], of_tokens: UnknownGold
 ) -> UnknownGold:
-    """Return the gold labels that a component does not know, with proposals which of its labels they may be names of.
+    """Return the gold labels that a component does not know, and propose which of its labels they may be other names of.
 
     labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans,
         by overlap. of_tokens (UnknownGold): The unknown gold labels of tokens; if there are none, those of spans are returned.
@@ -251,10 +256,13 @@ def unknown_spans(
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """Count tokens by (column of the top label or -1, gold hash). gold, hashes: Each token's gold column (-2: none), hash."""
+    """Count tokens with gold by (column of the label with the highest score, -1 if none has a score; hash of the gold label).
+
+    gold (Ints): Column of each token's gold label, -2 for a token without gold. hashes (Hashes): Hash of each gold label.
+    """
     order = np.argsort(marginals.scores, kind="stable")
     top_columns = np.full(len(gold), -1)
-    top_columns[marginals.rows[order]] = marginals.tags[order]  # the last, highest one remains
+    top_columns[marginals.rows[order]] = marginals.tags[order]  # ascending scores: the highest one of a token is written last
     has_gold = gold != -2
     return Counter(zip(top_columns[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
 
@@ -267,6 +275,7 @@ def _hits_of(
     gold (Ints): Column of each row's gold label; -2 for rows to leave out.
     """
     takes_part = gold[marginals.rows] != -2
+    # Columns alone do not decide on arcs (heads count), units with several right labels, and gold of yes/no answers.
     has_answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
     if not (annotation.kind.overlapping or annotation.kind.of_arcs or has_answers):
         return gold[marginals.rows] == marginals.tags, takes_part

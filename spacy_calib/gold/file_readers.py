@@ -21,9 +21,9 @@ FileReader = Callable[[Language, Path], Iterable[Doc]]
 
 
 def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield the documents of a CoNLL-U file. RAISES C161: it cannot be read as CoNLL-U."""
+    """Yield the documents of a CoNLL-U file as gold Docs. RAISES C161: it cannot be read as CoNLL-U."""
     for document, doc in read_conllu(nlp.vocab, file):
-        doc.user_data[DOC_KEY] = document
+        doc.user_data[DOC_KEY] = document  # read by `document_of`: folds and intervals are made by whole documents
         yield doc
 
 
@@ -60,7 +60,7 @@ def file_reader(file: Path) -> FileReader:
             return reader
     candidates = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
     if candidates:
-        return _load_reader(candidates[max(candidates, key=len)])
+        return _load_reader(candidates[max(candidates, key=len)])  # ".tsv.gz" rather than ".gz"
     *suffixes, last = (*gold_suffixes(), *ANSWER_READERS)
     raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}", mend=advise_on(file))
 

@@ -57,8 +57,8 @@ class Names:
 
     def __init__(self, key: str | None):
         self._key = key
-        self._new_names: list[str | None] = []
-        self._counts: Counter[str | None] = Counter()
+        self._new_names: list[str | None] = []  # of the examples since the last `take`, None for one without a name
+        self._counts: Counter[str | None] = Counter()  # name -> number of examples taken
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and record the name of each. RAISES C600, C500: its value cannot be computed."""

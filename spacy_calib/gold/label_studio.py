@@ -71,7 +71,7 @@ def _kind_of(result: Record) -> str | None:
     """Return "labels" if a result is a region with labels, "choices" if it is choices about the whole text, else None."""
     value = result.get("value")
     kind = result.get("type") or next((key for key in ("labels", "choices") if isinstance(value, dict) and key in value), None)
-    if kind == "choices":
+    if kind == "choices":  # with offsets they are about a region of the text
         return None if isinstance(value, dict) and "start" in value else "choices"
     return "labels" if kind == "labels" else None
 

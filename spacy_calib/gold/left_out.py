@@ -61,6 +61,7 @@ class DroppedGold:
             if has_gold(gold, doc):
                 with_gold.append(example)
         token_counts = count_misaligned(gold, with_gold) if not annotation.kind.of_documents else {"tokens": 0, "left_out": 0}
+        # A Doc without links may have no entities, which is no lack of gold.
         return cls(
             plain_name(annotation.name),
             annotation.kind,

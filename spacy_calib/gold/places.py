@@ -16,7 +16,7 @@ from typing import Any
 # A piece of a text that a tool may count differently.
 _PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)
 # Ways of counting line ends, entities, and characters beyond the basic plane; plain characters come first.
-_VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
+_WAYS_OF_COUNTING = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
 # Ways of counting of tools that export no words: by characters or UTF-16 units, with "\r\n" as two or as one.
 READINGS = {
     "characters": ("as it is", False, False),
@@ -55,8 +55,8 @@ def find_words(text: str, start: int, end: int, words: str) -> tuple[int, int] |
     """Return the character offsets (start, end) of words in a text, by the offsets of a tool; None if they are not there."""
     if text[start:end] == words:
         return start, end
-    starts_by_view = [_starts(text, *view) for view in _VIEWS]
-    stretches = [(starts[start], starts[end]) for starts in starts_by_view if 0 <= start <= end < len(starts)]
+    starts_by_way = [_starts(text, *way) for way in _WAYS_OF_COUNTING]
+    stretches = [(starts[start], starts[end]) for starts in starts_by_way if 0 <= start <= end < len(starts)]
     for normalize in (str, _normalize):  # exactly equal words first
         for first, last in stretches:
             if normalize(text[first:last]) == normalize(words):
@@ -74,6 +74,7 @@ def is_on_word_bounds(text: str, start: int, end: int) -> bool:
     """Return whether the stretch from start to end has no white space at its ends, is not empty, and cuts no word."""
     if not 0 <= start < end <= len(text) or text[start].isspace() or text[end - 1].isspace():
         return False
+    # A cut inside of the text between two letters or digits cuts a word.
     return not any(text[max(cut - 1, 0) : cut + 1].isalnum() and 0 < cut < len(text) for cut in (start, end))
 
 
@@ -82,7 +83,7 @@ def _normalize(words: str) -> str:
     return " ".join(html.unescape(words).replace("\\n", "\n").split())
 
 
-@lru_cache(maxsize=2 * len(_VIEWS))
+@lru_cache(maxsize=2 * len(_WAYS_OF_COUNTING))
 def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]:
     """Return the character offset of each unit that a tool counts, and the length of the text at the end.
 
@@ -97,6 +98,7 @@ def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]
         elif line_ends == "two" and display == "\n":
             display = "\r\n"
         display = html.unescape(display) if unescape else display
+        # If the tool counts other units than the characters of a piece, all its units begin where the piece begins.
         keeps_length = len(display) == len(piece[0])
         for i, character in enumerate(display):
             starts += [piece.start() + i * keeps_length] * (2 if utf16 and character > "\uffff" else 1)

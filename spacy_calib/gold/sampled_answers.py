@@ -61,6 +61,7 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
     for file in files:
         values = read_values(file)
+        # Place in the file -> metadata, for records that are questions about a random sample.
         metas = {where: meta for where, value in values if "sample" in (meta := _meta_of(value))}
         n_others += len(values) - len(metas)
         keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}
@@ -92,7 +93,7 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
 
 def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
     """Add the answer of a person to the votes on a question. RETURNS: Whether this person had answered it before."""
-    right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
+    right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])  # a question proposes one entity
     person = answer.person or ("", right)  # without names, equal answers are one
     is_repeated = person in votes
     votes[person] = (answer.agreed, right)
@@ -132,6 +133,7 @@ def _read_question(sample: Any, file: Path) -> dict[str, Any]:
 
 def _was_skipped(value: Mapping[str, Any]) -> bool:
     """Return whether a person skipped the question in a record of Prodigy, Label Studio or Argilla."""
-    parts = [*as_list(value.get("annotations")), *(part for of in (value.get("responses") or {}).values() for part in of or ())]
+    responses = (value.get("responses") or {}).values()  # of Argilla, those to each question
+    parts = [*as_list(value.get("annotations")), *(part for answers in responses for part in answers or ())]
     marks = [part.get("was_cancelled") or part.get("status") == "discarded" for part in parts if isinstance(part, dict)]
     return value.get("answer") == "ignore" or any(marks)

@@ -87,13 +87,14 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
 
 
 class Collector:
-    """Collects the scores of a calib pipe from batches of Docs. attr (str): The pipe's prefix. labels: Labels of its source."""
+    """Collects the scores of a calib pipe from Docs. attr (str): Prefix of its attributes. labels: Labels of its source."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
         self._begin()
 
     def _begin(self) -> None:
+        """Begin a new corpus: set all columns and counts to those of no Docs."""
         self._names = _LabelNumbers(self._labels)
         self._tokens, self._scores, self._spans = _ColumnBuffer(_TOKENS), _ColumnBuffer(_SCORES), _ColumnBuffer(_SPANS)
         self._words: dict[str, str] = {}  # one string for each word, not one for each token
@@ -111,7 +112,7 @@ class Collector:
         attr, annotation, names = self._attr, self._annotation, self._names
         for example in examples:
             number = self.n_docs
-            view = doc_view(example.predicted, attr)
+            view = doc_view(example.predicted, attr)  # the scores on the Doc, None if it has none
             gold = annotation.aligned_gold(example)
             scores = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
             tokens = _tokens_of(number, example, view, attr, annotation, gold, scores, names)
@@ -152,6 +153,7 @@ class _ColumnBuffer:
         self._buffer: list[_Columns] = []
 
     def append(self, columns: _Columns) -> None:
+        """Append the columns of a Doc. Now and then those of many Docs are joined, which takes less memory."""
         self._buffer.append(columns)
         if len(self._buffer) == _MAX_BUFFERED:
             self._parts.append(self._join(self._buffer))
@@ -162,6 +164,7 @@ class _ColumnBuffer:
         return self._join([*self._parts, *self._buffer])
 
     def _join(self, parts: Sequence[_Columns]) -> _Columns:
+        """Return each column of all parts, concatenated. Parts lose their arrays, to free memory."""
         return {
             key: np.concatenate([np.zeros(0, dtype=dtype), *(np.asarray(part.pop(key), dtype=dtype) for part in parts)])
             for key, dtype in self._dtypes.items()
@@ -189,7 +192,7 @@ def _tokens_of(
     known_gold, gold_hashes = np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold_hashes(reference)
     return {
         "docs": np.full(len(rows), number),
-        "words": np.array([*texts_of(annotation, doc), None], dtype=object)[:-1],
+        "words": np.array(texts_of(annotation, doc), dtype=object),
         "spaces": np.zeros(len(rows), dtype=bool) if is_document else doc.to_array(["SPACY"]).reshape(-1),
         "starts": np.ones(len(rows), dtype=bool) if is_document else _sentence_starts(doc, reference),
         "labels": labels,
@@ -221,6 +224,7 @@ def _scores_of(
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """Return whether labels (`hashes` of the units `rows`) are right: 1 or 0, UNKNOWN without gold. gold: Of each unit."""
+    # Otherwise a unit has one right label, and all others are wrong.
     if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
     else:
@@ -235,7 +239,7 @@ def _predicted_label_scores(
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated
-    entries = np.flatnonzero(scores["tags"] == labels[scores["rows"]])
+    entries = np.flatnonzero(scores["tags"] == labels[scores["rows"]])  # the scores of predicted labels
     raw[scores["rows"][entries]] = scores["tag_raw"][entries]
     calibrated[scores["rows"][entries]] = scores["tag_calibrated"][entries]
     below_threshold = view.scored & np.isnan(raw) & (labels >= 0)  # these labels have no entry

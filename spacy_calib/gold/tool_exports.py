@@ -83,7 +83,7 @@ class TextAnswers:
 
 
 def queue_meta(meta: Any) -> dict[str, Any]:
-    """Return the metadata of a text as a dict if a queue of this package wrote it, else {}."""
+    """Return the metadata of a text as a dict if a queue (texts to annotate) of this package wrote it, else {}."""
     return dict(meta) if isinstance(meta, Mapping) and QUEUE_MARK.items() <= meta.items() else {}
 
 
@@ -141,6 +141,7 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
     # Without an id of the session, Prodigy has a single user.
     single_user = "Prodigy" if record.get("_input_hash") is not None else ""
     person = next((str(value) for value in ids if value is not None), single_user)
+    # "versions" are the answers of several people, which a reviewer merged into this one.
     return answer and replace(answer, person=person, agreed="versions" in record)
 
 
@@ -162,6 +163,7 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     if not is_accepted:  # of several spans any may be the wrong one
         wrong = proposed_spans(text, meta) or marks
         return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
+    # The whole text is annotated, unless only the spans that were shown were accepted.
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
     # A span may have an answer of its own.

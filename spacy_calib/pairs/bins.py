@@ -82,7 +82,7 @@ def fixed_edges(n_bins: int) -> Floats:
 
 
 def assign(scores: Floats, edges: Floats) -> Ints:
-    """Return the number of each score's bin, from 0 to len(edges). edges: From a binner, ascending."""
+    """Return the number of each score's bin, from 0 to len(edges). edges: Lower ends of bins 1, 2, ..., ascending."""
     return np.searchsorted(edges, scores, side="right")
 
 
@@ -103,6 +103,7 @@ def edges_between(edges: Floats, scores: Floats) -> Floats:
     is_finite = next_score < len(distinct)
     # With 0 in front of the scores, the same index gives the score before.
     below, above = np.append(0.0, distinct)[next_score[is_finite]], distinct[next_score[is_finite]]
+    # A number in the middle half of the gap between both scores; if the gap is too small for one, the score above.
     quarter, moved_edges = (above - below) / 4, np.full(len(edges), np.inf)
     numbers = between(below + quarter, above - quarter)
     moved_edges[is_finite] = np.where(below < numbers, numbers, above)
@@ -110,7 +111,7 @@ def edges_between(edges: Floats, scores: Floats) -> Floats:
 
 
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
-    """Return count, mean score and share of hits of each non-empty bin, by rising score. edges (Floats): From a binner."""
+    """Return count, mean score and share of hits of each non-empty bin, by rising score. edges: Lower ends of bins 1, 2, ..."""
     bins = assign(scores, edges)
     size = len(edges) + 1
     counts = np.bincount(bins, minlength=size).astype(np.float64)
@@ -151,7 +152,7 @@ def collapse_groups(
         keys = keys[np.argsort(groups, kind="stable")]
     for start, end in zip(bounds[:-1], bounds[1:], strict=True):
         keys[start:end].sort()
-    is_last = np.ones(len(keys), dtype=bool)
+    is_last = np.ones(len(keys), dtype=bool)  # whether each key is the last of equal ones
     np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
     is_last[bounds[1:][counts > 0] - 1] = True  # the last pair of each group
     ends = np.flatnonzero(is_last)

@@ -75,9 +75,10 @@ def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
     begins = np.empty(len(rows), dtype=bool)
     begins[:1], begins[1:] = True, rows[1:] != rows[:-1]
     starts = begins.nonzero()[0]
-    if len(starts) == len(rows):
+    if len(starts) == len(rows):  # one entry for each token
         return begins
-    is_top = scores == np.maximum.reduceat(scores, starts)[begins.cumsum() - 1]
+    token_numbers = begins.cumsum() - 1
+    is_top = scores == np.maximum.reduceat(scores, starts)[token_numbers]
     if np.count_nonzero(is_top) > len(starts):  # equal scores: unmark all but the first of each token
         equal = is_top.nonzero()[0]
         is_top[equal[1:][rows[equal[1:]] == rows[equal[:-1]]]] = False
@@ -141,7 +142,7 @@ class Scores(Protocol):
     further_scores: Mapping[str, Floats]
 
     def marginals_above(self, threshold: float) -> Marginals:
-        """Return the entries that reach the threshold."""
+        """Return the entries (token, label and probability) whose probability reaches the threshold."""
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         """Return the probability of each (token, column) entry: 0 if there is none, NaN for a token that the source skips."""
@@ -174,7 +175,7 @@ class LogitScores:
     logits: Shape (n_tokens, n_labels), any float type. temperature (float): Divides the logits.
     """
 
-    _CELLS = 1 << 21
+    _CELLS = 1 << 21  # maximum number of logits that are converted together
     spans: Spans | None = None
     further_scores: Mapping[str, Floats] = {}
 
@@ -188,13 +189,14 @@ class LogitScores:
         logits = logits if self.temperature == 1.0 else np.divide(logits, self.temperature, dtype=np.float64)
         lowest = np.minimum.reduce(logits, axis=None, initial=0.0)
         highest = np.maximum.reduce(logits, axis=None, initial=0.0)
-        if not (lowest > -_SAFE_EXPONENT and highest < _SAFE_EXPONENT):
+        if not (lowest > -_SAFE_EXPONENT and highest < _SAFE_EXPONENT):  # their exponentials may overflow, or vanish
             logits = logits.astype(np.float64)
             logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits, dtype=np.float64)
         return odds, np.einsum("ij->i", odds)
 
     def marginals_above(self, threshold: float) -> Marginals:
+        """Return the entries whose softmax score reaches the threshold, computed for some tokens at a time to save memory."""
         n_labels = max(1, self.logits.shape[1])
         step = max(1, self._CELLS // n_labels)
         if self.n_tokens <= step:
@@ -268,7 +270,7 @@ def stack(parts: Sequence[Marginals]) -> Marginals:
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """n pairs with gold, before and after calibration.
+    """n pairs (of a token and a label, or one for each span) with gold, before and after calibration.
 
     pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
     documents (Ints): Document of each pair. unit (str): What counts as a document, such as "sentence".

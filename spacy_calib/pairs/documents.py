@@ -56,7 +56,7 @@ class DocumentNumbers:
 
     @property
     def unit(self) -> str:
-        """The units of all documents in words, such as "document or sentence". SENTENCE is left out if DOC is there."""
+        """The units of all documents in words, such as "document or sentence". DOC includes SENTENCE, a Doc of one sentence."""
         units = self._units - ({SENTENCE} if DOC in self._units else set())
         return " or ".join(sorted(units)) or DOC
 
@@ -152,7 +152,7 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
     names = np.unique(documents)
     if len(names) >= DOCUMENTS_TO_CHOOSE or len(documents) < _TOKENS * DOCUMENTS_TO_CHOOSE:
         return None
-    size = max(_TOKENS, len(documents) / _MOST)
+    size = max(_TOKENS, len(documents) / _MOST)  # mean number of tokens in a run
     runs, n_runs = np.zeros(len(documents), dtype=np.intp), 0
     for name in names.tolist():
         index = np.flatnonzero(documents == name)

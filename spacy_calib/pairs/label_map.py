@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[\w.:+*/@%^-]*")
 
 
 def map_to_paste(pairs: Mapping[str, str]) -> str:
-    """Return a map as text for the option `--map`: "PERSON=PER,GPE=LOC", or the file to write; "" for an empty map."""
+    """Return a map as text for `--map`: "PERSON=PER,GPE=LOC"; if labels need quotes, a file and its content; "" if empty."""
     if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
         return ",".join(f"{label}={gold_label}" for label, gold_label in pairs.items())
     return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
@@ -68,6 +68,7 @@ def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
 
 
 def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
+    """Return the items of a map that was read from JSON. RAISES ValueError: it is no JSON object."""
     if not isinstance(table, dict):
         raise ValueError("no object")
     return list(table.items())
@@ -100,9 +101,9 @@ class UnknownGold:
     """Gold labels that a component does not know.
 
     n (int): Number of tokens with such a label (of spans, if only these have gold). share (float): n as a share of the tokens
-    with gold other than "O". labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (top label, unknown gold
-    label, number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> its most frequent gold
-    label. unit (str): What n counts; "" for the unit that the component labels.
+    with gold other than "O". labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (predicted label,
+    unknown gold label, number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> its most
+    frequent gold label. unit (str): What n counts; "" for the unit that the component labels.
     """
 
     n: int
@@ -116,13 +117,18 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Build from counts of tokens: confusion_counts by (top label, gold label), gold by gold label; n have unknown gold."""
+        """Build from numbers of tokens.
+
+        confusion_counts: (predicted label, gold label) -> tokens. n: Tokens with an unknown gold label. gold: Gold label ->
+        tokens. labels: The labels of the component.
+        """
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
         confusions = [
             (predicted_label, gold_label, count)
             for (predicted_label, gold_label), count in Counter(confusion_counts).most_common()
         ]
         counterparts: dict[str, str] = {}
+        # Most frequent confusions come first, so that each label that the gold lacks gets its most frequent gold label.
         for predicted_label, gold_label, _ in confusions:
             if predicted_label not in ("", OUTSIDE) and predicted_label not in gold:
                 counterparts.setdefault(predicted_label, gold_label)
