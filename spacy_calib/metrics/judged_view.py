@@ -22,12 +22,12 @@ MANY = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Pairs with gold, all of tokens, documents or entities, with the settings of their evaluation and their positions.
+    """Pairs with gold of a kind (tokens, documents or entities), with the settings of their evaluation and their positions.
 
-    kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns. groups (Groups): Of the tags.
-    n_bins (int): Adaptive bins. seed (int): Of random numbers. metrics (Mapping): Short name -> `Metric`.
-    starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
-    has_label_columns (bool): Whether each column is a label (an edit tree is not). span_words: For one span, for several.
+    kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): Name of each tag. groups (Groups): Groups of tags.
+    n_bins (int): Number of adaptive bins. seed (int): Seed of random numbers. metrics (Mapping): Short name -> `Metric`.
+    starts, ends (Ints): First token of each pair in the corpus, and the one after the last, shape (n,).
+    has_label_columns (bool): Whether each tag is a label (an edit tree is not). span_words (tuple): Noun for one span, several.
     """
 
     kind: str
@@ -67,7 +67,8 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) 
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
-    # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels.
+    # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels. The two
+    # numberings of the pairs with gold are then different.
     has_label_columns = bool((columns == corpus.tags[corpus.hits >= 0])[columns >= 0].all())
     about = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
     return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **about)

@@ -93,7 +93,7 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
 
 
 def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) -> Floats:
-    """Return the accuracy of the highest-scored pairs, if a given share of all pairs is accepted.
+    """Return the accuracy of the highest-scored pairs, for each share of all pairs that may be accepted.
 
     Of equal scores at the cut as many are accepted as fit, with their average accuracy: their order is arbitrary.
 
