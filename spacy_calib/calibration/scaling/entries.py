@@ -55,7 +55,7 @@ class Entries:
 
 
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool = True) -> Entries:
-    """Sort scores of tokens, and the rest of each, into Entries.
+    """Sort scores of tokens, and the rest of each token (the probability of all its other tags), into Entries.
 
     rows, tags, scores: Token, tag and probability of each score, in any order. pairwise (bool): False leaves out the pairs of
         entries (`sources` and `targets`).
@@ -126,6 +126,7 @@ class PairwiseScaler:
         # Rows and columns of the tags with a weight; one more column, of zeros, is for all other tags.
         rows, row = np.unique(sources, return_inverse=True)
         columns, column = np.unique(targets, return_inverse=True)
+        # Row of each source in the table (-1 without a weight), and column of each target.
         self.row_of = np.full(len(biases), -1, dtype=np.int32)
         self.row_of[rows] = np.arange(len(rows))
         self.column_of = np.full(len(biases), len(columns), dtype=np.intp)
