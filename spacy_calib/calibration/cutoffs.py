@@ -42,10 +42,7 @@ class Cutoffs(Serializable):
         return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
-        """Return whether the score of each of n spans reaches its cut-off, (n,).
-
-        columns (Ints): Index of each span's label in `labels`, (n,). groups (Groups): Groups of the labels.
-        """
+        """Return whether each span's score reaches its cut-off. columns: Index of its label in `labels`. groups: Of labels."""
         return scores >= self.get_cutoffs(columns, labels, groups)
 
     def get_cutoffs(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
@@ -63,10 +60,7 @@ class Cutoffs(Serializable):
         return 1 - (1 - self.confidence) / (len(self.targets) if self.targets else 1)
 
     def promise(self, names: Mapping[str, str]) -> str:
-        """Describe in sentences the precision that the cut-offs guarantee; "" without cut-offs or without a random sample.
-
-        names (Mapping[str, str]): Key -> name to print; a key that is missing is its own name.
-        """
+        """Describe in words the precision that cut-offs guarantee; "" without cut-offs or sample. names: Key -> name to print."""
         named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
         if self.sample is None or not named:
             return ""

@@ -181,10 +181,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return the predictions that the maps receive: pairs of all tokens, with gold or without, after the steps before the maps.
-
-    The plan must have no context.
-    """
+    """Return the predictions that maps receive: pairs of all tokens, with gold or without. The plan must have no context."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores

@@ -232,10 +232,7 @@ class TokenCalibration:
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
-    """Return the tokens for which the source has no scores, as in entities that were set before it ran.
-
-    rows (Ints): Token of each entry that reaches the threshold: a token without one may also have only lower scores.
-    """
+    """Return the tokens for which the source has no scores (as in entities set before it ran). rows: Token of each entry."""
     empty_rows = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(empty_rows):
         return empty_rows

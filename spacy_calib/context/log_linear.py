@@ -146,11 +146,7 @@ class LogLinear(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from.
-
-    log_odds (Floats): Log-odds of their scores, shape (n,). inputs (PairInputs): Their inputs of the model.
-    hits (NDArray[bool]), documents (Ints): Whether each pair hits, and its document, shape (n,).
-    """
+    """n pairs to learn from: log-odds of the scores to adjust, inputs of the model, whether each hits, and its document."""
 
     log_odds: Floats
     inputs: PairInputs

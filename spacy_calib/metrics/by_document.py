@@ -56,9 +56,8 @@ class Interval:
 class ResampledFigure:
     """A figure with its values in resamples by document.
 
-    estimate (float): The figure as measured. values (Floats): The figure in each resample. documents (int): Number of
-        documents.
-    corrected (float | None): The estimate less the noise of bins; None for a figure without bins.
+    estimate (float): The figure as measured. values (Floats): The figure in each resample. documents (int): Number of documents
+        with values. corrected (float | None): The estimate less the noise of bins; None for a figure without bins.
     """
 
     estimate: float

@@ -67,8 +67,7 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) 
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
-    # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels. The two
-    # numberings of the pairs with gold are then different.
+    # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels.
     has_label_columns = bool((columns == corpus.tags[corpus.hits >= 0])[columns >= 0].all())
     about = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
     return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **about)

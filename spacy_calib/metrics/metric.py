@@ -58,9 +58,6 @@ def title_of(metric: Metric, short: str) -> str:
 
 
 def losses(metrics: Mapping[str, Metric]) -> dict[str, Callable[[ArrayLike, ArrayLike], Floats]]:
-    """Return short name -> loss function, (scores, hits) -> loss of each pair, of the metrics that are mean losses.
-
-    The log loss is first.
-    """
+    """Return short name -> loss function ((scores, hits) -> loss of each pair) of metrics that are means; log loss first."""
     losses_by_name = {short: metric.losses for short, metric in metrics.items() if hasattr(metric, "losses")}
     return dict(sorted(losses_by_name.items(), key=lambda item: item[0] != "nll"))

@@ -96,10 +96,7 @@ def _mean_row(
 
 
 def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
-    """Return the keys of a table row that an interval ("debiased", "true_low", "true_high") and a noise floor give.
-
-    RETURNS (dict): These, "floor" and "floor95"; None each if its interval or noise floor is None.
-    """
+    """Return part of a table row: "debiased", "true_low", "true_high" of the interval, "floor", "floor95"; None if unknown."""
     keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
     fields = {name: getattr(interval, key, None) for name, key in keys.items()}
     return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}

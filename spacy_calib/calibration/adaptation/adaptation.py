@@ -163,10 +163,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """A map of top entries, or of the others: a `line` in log-odds, then `offsets` of groups and tags (None for none).
-
-    entries (int): Number of entries that it was fitted to.
-    """
+    """A map of top entries, or of others: `line` in log-odds, then `offsets` of groups and tags. entries: Number in the fit."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(TagOffsets.read), None)
