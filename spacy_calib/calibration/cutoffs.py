@@ -60,7 +60,7 @@ class Cutoffs(Serializable):
         return 1 - (1 - self.confidence) / (len(self.targets) if self.targets else 1)
 
     def promise(self, names: Mapping[str, str]) -> str:
-        """Describe in words the precision that cut-offs guarantee; "" without cut-offs or sample. names: Key -> name to print."""
+        """Describe in words the precision of the cut-offs; "" without cut-offs or sample. names: Key -> name to print."""
         named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
         if self.sample is None or not named:
             return ""

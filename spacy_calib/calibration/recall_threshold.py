@@ -90,7 +90,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens all are worth (Kish 1965). sizes, n_found: Tokens, and found ones, in each document."""
+    """Return how many independent tokens all are worth (Kish 1965). sizes, n_found: Tokens, and found ones, by document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

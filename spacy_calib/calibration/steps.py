@@ -85,7 +85,10 @@ class Predictions:
         return self.replace_unchecked(**parts, spans=self.spans and self.spans.take(index))
 
     def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
-        """Return these predictions, to which no step has been applied, with further OUTPUT_ONLY ones, sorted by row."""
+        """Return these predictions, to which no step has been applied, with n labels below the threshold added (OUTPUT_ONLY).
+
+        rows, tags, raw: Row, label and raw score of each added label, (n,). RETURNS (Predictions): Sorted by row.
+        """
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")

@@ -135,6 +135,7 @@ class LogLinear(Serializable):
 
     @property
     def size(self) -> int:
+        """Number of weights."""
         return sum(weights.values.size for weights in self.weights.values())
 
     def check(self, blocks: Sequence[WeightBlock]) -> None:

@@ -100,7 +100,7 @@ def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]
     RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
     """
     top, n = top_pairs(view.pairs), len(labels)
-    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
+    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]  # with a tag that is one of the labels
     tags = view.pairs.tags[top]
     n_predicted, right, expected_hits = (
         np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])

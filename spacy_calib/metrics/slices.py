@@ -69,7 +69,7 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispers
     gap = total / n
     low = high = None
     if n_documents > 1:
-        half_width = float(stdtrit(freedom, 0.975) * error) / n
+        half_width = float(stdtrit(freedom, 0.975) * error) / n  # then cut to the gaps that accuracies of 0 to 1 allow
         low, high = max(gap - half_width, mean_score - 1.0), min(gap + half_width, mean_score)
     # A single document, with 0 degrees of freedom, is no evidence.
     p = float(2.0 * stdtr(freedom, -abs(total / error))) if freedom > 0 else 1.0

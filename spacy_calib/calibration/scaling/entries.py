@@ -215,7 +215,7 @@ def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)
-    table = np.where(is_entry, inputs[index], -1.0)
+    table = np.where(is_entry, inputs[index], -1.0)  # a row per token; -1, below all inputs, fills it up
     lowest = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
     is_above, is_equal = table > lowest, table == lowest
     is_top = is_above | (is_equal & (np.cumsum(is_equal, axis=1) <= MOST_INPUTS - is_above.sum(axis=1, keepdims=True)))
