@@ -20,7 +20,13 @@ from quality.readers import make_docs
 from spacy.tokens import DocBin
 
 import spacy_calib
-from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, Adaptation, GoldEntries, Prior
+from spacy_calib.calibration.adaptation.adaptation import (
+    PRETRAINED_SPAN_PRIOR,
+    PRETRAINED_TOKEN_PRIOR,
+    Adaptation,
+    GoldEntries,
+    Prior,
+)
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.metrics import log_loss
@@ -81,7 +87,7 @@ def of_entities(name: str, source: Judged, table: Mapping[str, float], event: st
     def from_nothing(train: Ints, test: Ints) -> Floats:
         return SpanRecalibrator(groups).fit(spans.take(train), right[train]).predict(spans.take(test), raw[test])
 
-    return study(name, entries, groups, OF_PRETRAINED_SPANS, ENTITIES, np.ones(len(entries)), from_nothing)
+    return study(name, entries, groups, PRETRAINED_SPAN_PRIOR, ENTITIES, np.ones(len(entries)), from_nothing)
 
 
 def first_of_documents(entries: GoldEntries) -> Floats:
@@ -99,7 +105,7 @@ def of_tags(name: str, source: JudgedTags) -> list[dict[str, Any]]:
         leads = test[entries.is_top[test]]
         return Platt().fit(source.raw[train], entries.hits[train]).predict(source.raw[leads])
 
-    return study(name, entries, source.groups, OF_PRETRAINED, DOCUMENTS, first_of_documents(entries), from_nothing)
+    return study(name, entries, source.groups, PRETRAINED_TOKEN_PRIOR, DOCUMENTS, first_of_documents(entries), from_nothing)
 
 
 def cost(model: str, cache: Path, rounds: int = 9) -> dict[str, Any]:

@@ -89,7 +89,8 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
     ranking = sorted((plan for plan in plans if not plan.why), key=lambda plan: (plan.losses.mean(), plan.size))
     trials = compare(ranking, inputs.units[data.kept_indices])
     best = ranking[pick(trials)]
-    left_out = {plan.name: plan.why for plan in plans if plan.why and plan.name not in {trial["candidate"] for trial in trials}}
+    compared = {trial["candidate"] for trial in trials}  # two plans may have one name, of which one is compared
+    left_out = {plan.name: plan.why for plan in plans if plan.why and plan.name not in compared}
     table = {
         "chosen": best.name, "pairs": len(data.kept_indices), "documents": len(np.unique(data.kept_documents)),
         "trials": trials, "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
@@ -100,7 +101,7 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
 
 
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
-    """List the candidate plans: raw scores, vector scaling, contexts, maps. The `why` of a plan says why it is not compared."""
+    """List the candidate plans: raw scores, vector scaling, contexts, maps. The reason not to compare a plan is its `why`."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
     raw = _raw_plan(inputs)
     plans = [raw, _scaling_plan(raw, inputs, fitting)]
@@ -126,7 +127,10 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return 0, the trial of lowest loss; 1, the next, if 0 is the raw scores and 1 is worse by its "error" or less."""
+    """Return the index of the best trial: 0 (lowest loss), or 1 if 0 is the raw scores and 1 is worse by its "error" or less.
+
+    trials: Rows of `compare`, lowest loss first.
+    """
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
@@ -181,6 +185,7 @@ def _with_context(
     """Fit a context to the scores after the plan's scaling; return the plan with it (its scores unchanged) and the context."""
     predictions = Predictions.of_pairs(data.unlabelled_pairs, data.threshold)
     scores = apply_steps(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
+    # The steps have cut off pairs below the threshold, so these scores are of the kept ones.
     unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(scores)
     context = learn_context(plan.pairs_of(data), unlabelled_pairs, data.kept_documents, data.words, progress)
     return replace(plan, context=context), context
@@ -235,7 +240,7 @@ def _map_plans(
         methods += [(Platt.short, Platt(), n, why) for n in selector.n_groups]
     pairs, compared_names = inputs.data.kept_pairs, set()
     folds = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS)
-    n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # without the largest fold
+    n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # pairs outside the largest fold
     for method, prototype, n_groups, why_not in progress.track(methods):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"

@@ -40,7 +40,10 @@ class Convention:
     in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return "file"; tags "said" (by the model), "gold"; numbers of "tokens" with both, "of" confident ones, "in_gold"."""
+        """Return "file"; the tags "said" (the model's) and "gold"; the numbers of tokens "tokens", "of" and "in_gold".
+
+        These are the tokens with both tags, those with the model's tag given confidently, and those with it in the gold.
+        """
         return {
             "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows),
             "of": self.n_confident, "in_gold": self.in_gold,
@@ -61,7 +64,8 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
         n_disagreeing = counts[(columns != tag) & (columns != -2)].sum()
         minimum = max(_FEWEST, _RATE * len(indices), _TIMES * n_expected_errors, _ONE_WAY * n_disagreeing)
         for column, n in zip(columns.tolist(), counts.tolist(), strict=True):
-            if column not in (tag, -1, -2) and n >= minimum:
+            is_other_tag = column not in (tag, -1, -2)  # a tag that the model knows and did not give
+            if is_other_tag and n >= minimum:
                 in_gold = int(np.count_nonzero(gold == tag))
                 conventions.append(Convention(file, tag, column, rows[gold[rows] == column], len(indices), in_gold))
     return sorted(conventions, key=lambda convention: -len(convention.rows))

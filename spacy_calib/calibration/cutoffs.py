@@ -42,11 +42,14 @@ class Cutoffs(Serializable):
         return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
-        """Return whether each span reaches its cut-off. columns (Ints): Index of its label in `labels`. groups: Of labels."""
+        """Return whether each span's score reaches its cut-off. columns: Index of its label in `labels`. groups: Of labels."""
         return scores >= self.get_cutoffs(columns, labels, groups)
 
     def get_cutoffs(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
-        """Return the cut-off of each span, infinite if none is accepted. columns (Ints): Index of its label in `labels`."""
+        """Return the cut-off of each of n spans, (n,), infinite if no score is accepted.
+
+        columns (Ints): Index of each span's label in `labels`, (n,). groups (Groups): Groups of the labels.
+        """
         keys = keys_of(self.per, columns, labels, groups)
         cutoffs = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([cutoffs.get(key, np.inf) for key in keys], dtype=np.float64)
@@ -57,18 +60,18 @@ class Cutoffs(Serializable):
         return 1 - (1 - self.confidence) / (len(self.targets) if self.targets else 1)
 
     def promise(self, names: Mapping[str, str]) -> str:
-        """Return what the cut-offs promise, in sentences; "" without cut-offs or sample. names: Key -> name to print."""
+        """Describe in words the precision of the cut-offs; "" without cut-offs or sample. names: Key -> name to print."""
         named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
         if self.sample is None or not named:
             return ""
-        shares, scope = f"{100 * self.precision:g} %", ""
+        precisions, scope = f"{100 * self.precision:g} %", ""
         if self.targets is not None:
-            shares = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named)
+            precisions = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named)
             scope = " for all together"
         elif self.per != "all":
-            shares, scope = f"{shares} of each {self.per} ({', '.join(named.values())})", " for each by itself"
+            precisions, scope = f"{precisions} of each {self.per} ({', '.join(named.values())})", " for each by itself"
         return (
-            f"Of the entities that this pipeline finds and accepts in texts like these, at least {shares} are right "
+            f"Of the entities that this pipeline finds and accepts in texts like these, at least {precisions} are right "
             f"({100 * self.confidence:g} % confidence{scope}; {self.sample['answers']:,} answers in "
             f"{self.sample['documents']:,} documents, drawn at random from {self.sample['drawn_from']:,}). It accepts about "
             f"{100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities that it does not find are not in "

@@ -96,7 +96,7 @@ class GroupedRecalibrator:
             why = "no pairs"
         elif n < min_pairs:
             why = "one pair" if n == 1 else f"{n} pairs, {min_pairs} needed"
-        elif min_pairs and n_hits in (0, n):
+        elif min_pairs and n_hits in (0, n):  # only a method that learns (min_pairs > 0) needs hits and misses
             why = "no pair hits" if n_hits == 0 else "every pair hits"
         if why:
             return None, GroupFit(n, n_hits, f"{fallback}: {why}")

@@ -73,7 +73,7 @@ class EntityTokens:
         )
 
     def keys(self, per: str) -> tuple[str, ...]:
-        """Return the keys of the cut-offs: "all", or each entity type of the recognizer if `per` is "label"."""
+        """Return the keys of the cut-offs: ("all",), or each entity type of the recognizer if `per` is "label"."""
         return ("all",) if per == "all" else self.types.names[: self.n_types]
 
     def in_gold(self, key: str, per: str) -> Bools:
@@ -128,7 +128,7 @@ class EntityTokens:
             n_documents = int(self.documents.max()) + 1
             scored_by_document = np.bincount(self.documents[self.is_scored], minlength=n_documents)
             flagged_by_document = np.bincount(self.documents[is_flagged], minlength=n_documents)
-            size = effective_size(scored_by_document, flagged_by_document)
+            size = effective_size(scored_by_document, flagged_by_document)  # in independent tokens
             low, high = prediction_interval(share, size, size, cutoffs.confidence)
         has_score, is_touched = (self._entities_with(tokens, key, cutoffs.per) for tokens in (self.is_scored, is_flagged))
         return {
@@ -140,7 +140,7 @@ class EntityTokens:
     def _entities_with(self, tokens: Bools, key: str, per: str) -> Bools:
         """Return whether each gold entity (of the type `key` if `per` is "label") has one of these tokens."""
         has_key = np.array([per == "all" or label == key for label in self.entities.labels], dtype=bool)
-        n_before = np.append(0, np.cumsum(tokens))  # number of these tokens before each token
+        n_before = np.append(0, np.cumsum(tokens))  # number of these tokens before each token: it grows within an entity
         return n_before[self.entities.ends[has_key]] > n_before[self.entities.starts[has_key]]
 
 

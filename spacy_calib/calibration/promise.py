@@ -11,7 +11,7 @@ from ..types import Floats, Ints
 from .thresholds import binomial_p_values, effective_sizes, find_threshold
 
 # Numbers of answers that are tried; the share of simulated samples that have to succeed; and how many are simulated.
-SIZES, PROBABLY, _N_DRAWS = (30, 60, 120, 250, 500, 1000), 0.8, 20
+SIZES, PROBABLY, _N_SIMULATED = (30, 60, 120, 250, 500, 1000), 0.8, 20
 HOLDS, BROKEN, UNCLEAR = "holds", "no longer", "unclear"
 
 
@@ -22,15 +22,16 @@ def expect_promise(scores: Floats, precision: float, seed: int = 0) -> dict[str,
     RETURNS (dict): "precision"; "answers": smallest of SIZES that gives most samples a cut-off (95 % confidence), None if none
         does; "accepted": mean share of the entities of a sample that its cut-off accepts.
     """
-    rng = np.random.default_rng(seed)  # below: if no score reaches the precision, no cut-off can
-    for n in SIZES if scores.max(initial=0.0) >= precision else ():
-        shares = []
-        for sample in rng.choice(scores, (_N_DRAWS, n)):
+    rng = np.random.default_rng(seed)
+    can_reach = scores.max(initial=0.0) >= precision  # else no cut-off can
+    for n in SIZES if can_reach else ():
+        accepted_shares = []  # of each simulated sample; 0 without a cut-off
+        for sample in rng.choice(scores, (_N_SIMULATED, n)):
             # No two scores are equal, so that all samples of a size have the same tests, whose level is computed once.
             threshold = find_threshold(sample + 1e-9 * rng.random(n), rng.random(n) < sample, np.arange(n), precision)
-            shares.append(threshold.share or 0.0)
-        if np.count_nonzero(shares) >= PROBABLY * _N_DRAWS:
-            return {"precision": precision, "answers": n, "accepted": float(np.mean(shares))}
+            accepted_shares.append(threshold.share or 0.0)
+        if np.count_nonzero(accepted_shares) >= PROBABLY * _N_SIMULATED:
+            return {"precision": precision, "answers": n, "accepted": float(np.mean(accepted_shares))}
     return {"precision": precision, "answers": None, "accepted": None}
 
 
@@ -43,14 +44,18 @@ def check_promise(hits: NDArray[np.bool_], documents: Ints, precision: float, co
     if len(hits):
         share, n = np.array([hits.mean()]), len(hits)
         size = effective_sizes(hits, documents, np.array([n]), np.array([hits.sum()]))
-        for verdict, part, target in ((HOLDS, share, precision), (BROKEN, 1 - share, 1 - precision)):
-            if binomial_p_values(part, size, target)[0] <= 1 - confidence:
+        # HOLDS if so many are right that the precision is reached, BROKEN if so many are wrong that it is not.
+        for verdict, observed, target in ((HOLDS, share, precision), (BROKEN, 1 - share, 1 - precision)):
+            if binomial_p_values(observed, size, target)[0] <= 1 - confidence:
                 return verdict
     return UNCLEAR
 
 
 def answers_to_check(share_right: float, precision: float, confidence: float = 0.95) -> int | None:
-    """Return how many answers (of SIZES) probably show that a precision holds if a share `share_right` is right, or None."""
+    """Return the smallest of SIZES that is enough answers to show, with probability PROBABLY, that a precision holds, or None.
+
+    share_right (float): Share of the accepted entities that is right in truth. confidence (float): Confidence of the test.
+    """
     from scipy.stats import binom
 
     for n in SIZES:

@@ -66,7 +66,8 @@ def _effects(documents: Ints, n_missed: Ints, share: float) -> Floats:
     if not n:
         return np.ones(len(n_missed))
     effects = design_effects(documents)
-    return np.maximum(effects[n_missed], effects[max(1, int(min(_WIDER * share, 0.5) * n))])
+    n_missed_wider = max(1, int(min(_WIDER * share, 0.5) * n))
+    return np.maximum(effects[n_missed], effects[n_missed_wider])
 
 
 def design_effects(documents: Ints) -> Floats:
@@ -89,7 +90,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens all tokens are worth (Kish 1965). sizes, n_found: Tokens, found ones per document."""
+    """Return how many independent tokens all are worth (Kish 1965). sizes, n_found: Tokens, and found ones, by document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

@@ -30,7 +30,7 @@ def fewest_of(unit: str) -> int:
 
 
 def is_enough(unit: str, n_units: int) -> bool:
-    """Return whether so many units with gold are enough for a comparison. unit (str): "token", "entity" ..."""
+    """Return whether n_units units with gold are enough for a comparison. unit (str): "token", "entity" ..."""
     return n_units >= fewest_of(unit)
 
 
@@ -59,15 +59,20 @@ class Replacement(Serializable):
 
 
 def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "entity") -> Replacement:
-    """Compare mean losses. An adaptation wins by any lower loss; a fit must be lower by a standard error and on enough units.
+    """Compare the mean losses of the present scores, perhaps an adaptation, and a new fit.
+
+    The adaptation wins if its loss is lower than the present one. The fit wins if its loss is lower than the better of these by
+    more than a standard error, on at least _TIMES_FOR_FIT times as many units as an adaptation needs.
 
     losses (Mapping): PRESENT, FIT and perhaps ADAPTED -> cross-validated log loss of each of n > 0 units.
     documents (Ints): Document of each unit, ascending. unit (str): What the units are.
     """
     means = {name: float(values.mean()) for name, values in losses.items()}
     rival = ADAPTED if ADAPTED in means and means[ADAPTED] < means[PRESENT] else PRESENT
-    difference, error = mean_with_error(losses[FIT] - losses[rival], documents_or_blocks(np.arange(len(documents)), documents))
-    winner = FIT if -difference > error and len(documents) >= _TIMES_FOR_FIT * fewest_of(unit) else rival
+    clusters = documents_or_blocks(np.arange(len(documents)), documents)  # for the standard error
+    difference, error = mean_with_error(losses[FIT] - losses[rival], clusters)
+    is_lower, has_enough_units = -difference > error, len(documents) >= _TIMES_FOR_FIT * fewest_of(unit)
+    winner = FIT if is_lower and has_enough_units else rival
     return Replacement(means[PRESENT], means.get(ADAPTED), means[FIT], error, len(documents), unit, winner)
 
 

@@ -13,7 +13,7 @@ from .recalibrators import Recalibrator
 
 @dataclass(frozen=True)
 class Selector:
-    """What a fit compares to choose its steps: the candidate of minimum cross-validated log loss.
+    """The candidates among which a fit chooses its steps: it takes the one of minimum cross-validated log loss.
 
     Candidates are vector scaling, a context alone or after vector scaling, and each method with each number of tag frequency
     groups. If a token may have several labels, Platt scaling with these numbers of groups replaces vector scaling. Raw scores

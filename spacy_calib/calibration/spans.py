@@ -213,7 +213,8 @@ class SpanCalibration:
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
         """Return (calibrated probability of each span; 1 if it reaches its cut-off, 0 if not, -1 if there are no cut-offs).
 
-        raw (Floats): Raw score of each span. labels (Sequence[str]): Names of labels, by column. view: Tokens, for a context.
+        raw (Floats): Raw score of each span. labels (Sequence[str]): Names of labels, by column.
+        view (TokenView | None): Scores and features of the tokens, which a context reads.
         """
         scores = apply_steps(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:

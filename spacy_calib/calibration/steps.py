@@ -24,8 +24,9 @@ class Predictions:
 
     rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): Probability
         from the source, and after the steps so far. levels (NDArray[int8] | None): Level of each; None if all are KEPT.
-    before_maps (Floats | None): Scores before the maps; None until these are applied. words: Of all tokens, for a context.
-    spans (Spans | None): The spans, if the rows are spans. view: The tokens as the context's features see them, or None.
+    before_maps (Floats | None): Scores before the maps; None until these are applied. spans (Spans | None): The spans, if the
+        rows are spans. words (Words | None): Words of all tokens, which a context of tokens reads.
+    view (TokenView | None): Scores and features of all tokens, which a context of spans reads.
     """
 
     rows: Ints
@@ -40,14 +41,14 @@ class Predictions:
 
     @classmethod
     def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
-        """Make the predictions of all pairs before any step; pairs below the threshold are INPUT_ONLY. words: For a context."""
+        """Make the predictions of all pairs before any step; pairs below the threshold are INPUT_ONLY. words: Of all tokens."""
         is_kept = pairs.scores >= threshold
         levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # INPUT_ONLY is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
-        """Make the predictions of spans before any step, a row each: KEPT on the Doc, else OUTPUT_ONLY. view: Their tokens."""
+        """Make the predictions of spans before any step, a row each: KEPT on the Doc, else OUTPUT_ONLY. view: Of all tokens."""
         levels = np.where(spans.on_doc, KEPT, OUTPUT_ONLY).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 
@@ -84,7 +85,10 @@ class Predictions:
         return self.replace_unchecked(**parts, spans=self.spans and self.spans.take(index))
 
     def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
-        """Return these predictions, to which no step has been applied, with further OUTPUT_ONLY ones, sorted by row."""
+        """Return these predictions, to which no step has been applied, with n labels below the threshold added (OUTPUT_ONLY).
+
+        rows, tags, raw: Row, label and raw score of each added label, (n,). RETURNS (Predictions): Sorted by row.
+        """
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")

@@ -87,6 +87,7 @@ class _OffsetProblem:
         self.counts = counts[self.present]  # number of pairs of each
         self.starts = np.cumsum(self.counts) - self.counts  # first pair of each
         hit_weights = self.weights * hits[order]
+        # Per unit: sum of the weights of hits, sum of their weights times log-odds, and whether the unit has any weight.
         self.hit_mass, self.hit_margin = self._sum(hit_weights), self._sum(hit_weights * self.margins)
         self.has_pairs = self._sum(self.weights) > 0
 
@@ -131,9 +132,9 @@ class _OffsetProblem:
             solutions = self._mix_with_outliers(solutions, outliers)
         total = np.array([evidence.sum() for _, evidence in solutions])
         total[0] += np.log(len(_FEW_STRENGTHS))  # no offsets: half of the prior probability
-        share = np.exp(total - total.max())
-        mean = share @ np.array([offsets for offsets, _ in solutions]) / share.sum()
-        return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]  # the strengths of the solutions, in their order
+        posterior = np.exp(total - total.max())  # of each strength, relative to the highest
+        mean = posterior @ np.array([offsets for offsets, _ in solutions]) / posterior.sum()
+        return mean, (np.inf, *_FEW_STRENGTHS)[int(posterior.argmax())]  # the strengths of the solutions, in their order
 
     def _mix_with_outliers(
         self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
@@ -179,7 +180,7 @@ class TagOffsets(Serializable):
     """Fitted offsets in log-odds that are added to mapped scores: one for the group of the tag, and one for the tag.
 
     L2 penalties shrink offsets towards 0, so that tags with few pairs stay close to their group, and groups with few pairs
-    change little. A tag without pairs has an offset of 0.
+    change little. A tag without pairs has an offset of 0. tags, groups (Offsets): The offset of each tag, and of each group.
     """
 
     tags: Offsets = saved_field(Offsets.read)
@@ -187,7 +188,10 @@ class TagOffsets(Serializable):
 
     @classmethod
     def fit(cls, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
-        """Fit offsets of groups, then of tags, to n pairs. scores, groups: Score after the maps, and group or -1, of each."""
+        """Fit offsets of groups, then of tags, to n pairs.
+
+        scores, hits, tags, groups: Score after the maps, whether it hits, tag, and group (-1 for none) of each pair, (n,).
+        """
         margins = log_odds(scores)
         group_offsets = fit_offsets(margins, hits, groups, n_groups)
         margins = margins + look_up_offsets(group_offsets.values, groups)

@@ -72,8 +72,8 @@ class FitData:
 class ContextFit:
     """A fitted context (a step that adjusts scores by word and neighbours) with its out-of-fold scores.
 
-    context (Any): Fitted, of a class in `context.tokens`; its `model_` is None if data are too few. view (Any): All tokens as
-        the context's features see them, with the scores after the context; None if spans cannot use it.
+    context (Any): Fitted, of a class in `context.tokens`; its `model_` is None if data are too few. view (TokenView | None):
+        Features of all tokens, and their scores after the context, for the context of spans; None if spans cannot use it.
     held_out (Floats): Out-of-fold score of each pair; unchanged without a model. unlabelled_scores (Floats): Score of each pair
         without gold. why (str): Why the context changes no scores of tokens, or "".
     about (dict): Facts that `info` shows, such as "size", the number of parameters.
@@ -181,7 +181,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return the pairs of all tokens, with gold or without, as the maps receive them. The plan must have no context."""
+    """Return the predictions that maps receive: pairs of all tokens, with gold or without. The plan must have no context."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores

@@ -34,7 +34,7 @@ class CalibratedEntries:
     """The m entries (tokens with a possible label) that reach the threshold, with raw scores and scores after all steps.
 
     marginals (Marginals): The entries with raw scores. scores (Floats): Calibrated score of each entry, shape (m,).
-    view (Any): The tokens as the features of the context see them; None without context.
+    view (TokenView | None): Scores and features of all tokens, which a context of spans reads; None without context.
     below_threshold (CalibratedEntries | None): Entries of predicted labels below the threshold, not normalized; None if none.
     """
 
@@ -107,7 +107,7 @@ class Normalization:
             return predictions
         rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept
         sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
-        if self.how == "other":
+        if self.how == "other":  # `other` was fitted to scores before the maps
             scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
             missing = missing_probability(rows, np.where(is_kept, scores, 0.0), n)
             sums = sums + (missing if self.other is None else self.other.predict(missing))
@@ -170,9 +170,8 @@ class TokenCalibration:
         predicted_labels (PredictedLabels | None): The labels on the Docs. Those that do not reach the threshold are calibrated
             too, as `below_threshold` of the result.
         """
-        lowest = (
-            threshold if self.scaling is None else min(threshold, FLOOR)
-        )  # a scaling also reads entries below the threshold
+        # A scaling also reads entries below the threshold.
+        lowest = threshold if self.scaling is None else min(threshold, FLOOR)
         marginals = scores.marginals_above(lowest)
         predictions = Predictions.of_pairs(marginals, threshold, words)
         if predictions.levels is not None:  # some entries are below the threshold
@@ -233,7 +232,7 @@ class TokenCalibration:
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
-    """Return the tokens that the source skips (as in entities set before it ran). rows (Ints): Token of each entry."""
+    """Return the tokens for which the source has no scores (as in entities set before it ran). rows: Token of each entry."""
     empty_rows = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(empty_rows):
         return empty_rows

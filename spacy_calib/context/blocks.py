@@ -24,11 +24,11 @@ _ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T / _UNIT, np.array([1] * 
 
 @dataclass(eq=False)
 class TokenView:
-    """n tokens as the context of their spans sees them.
+    """n tokens with their scores and features, from which the context step of spans computes the features of spans.
 
     tokens (TokenScores): Scores of the tokens before the context. columns (Floats): Standardized features, shape (k, n).
     forms (Ints): Index of each token's form in the vocabulary of the context, -1 for an unknown form.
-    adjusted_scores (Floats): Score of each entry after the context.
+    adjusted_scores (Floats): Score of each entry of `tokens` (a token with a tag) after the context.
     """
 
     tokens: TokenScores
@@ -37,7 +37,8 @@ class TokenView:
     adjusted_scores: Floats
 
 
-# Blocks with a weight per number -> rows of `PairInputs.numbers`. The code is the tag code modulo the size of the block.
+# Blocks with a weight per number -> rows of `PairInputs.numbers` ("line": log-odds, constant). The code is the tag code modulo
+# the size of the block.
 NUMBER_BLOCKS = {"line": slice(1, None, -1), "bends": slice(N_SCORES), "tag": slice(4), "features": slice(N_SCORES, None)}
 # Blocks with one weight per code, in the order of `PairInputs.codes`.
 CODE_BLOCKS = ("rival", "ending", "form", "before", "behind", "shape")
@@ -84,8 +85,9 @@ class PairInputs:
 
 @lru_cache(maxsize=64)
 def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tuple[WeightBlock, ...]:
-    """Return all blocks of weights. Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train.
+    """Return the model's blocks of weights: for scores and tags, and with a vocabulary also for words and features.
 
+    Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train.
     n_tags (int): Number of tags; one more code stands for all others. n_forms, n_endings (int): Size of the vocabulary.
     n_columns (int): Number of feature columns.
     """
@@ -95,12 +97,12 @@ def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tup
         WeightBlock("line", 1, width=2, share=0.0), WeightBlock("bends", 2, width=N_SCORES),
         WeightBlock("tag", 2 * n, width=4, share=3.0), WeightBlock("rival", 2 * n * n, share=10.0),
     )  # fmt: skip
-    if not n_endings:
+    if not n_endings:  # no vocabulary: the model reads only scores
         return score_blocks
     word_blocks = (
         WeightBlock("ending", n_endings * n), WeightBlock("form", n_forms * n),
         WeightBlock("before", n * n, share=10.0), WeightBlock("behind", n * n, share=10.0),
-        WeightBlock("shape", 8 * n, share=3.0),
+        WeightBlock("shape", 8 * n, share=3.0),  # 4 shapes of words for each of 2 * n tag codes
     )  # fmt: skip
     features = (WeightBlock("features", 2, width=n_columns, share=3.0),) if n_columns else ()
     return (*score_blocks, *word_blocks, *features)
@@ -126,6 +128,7 @@ def pair_inputs(
     rows, tags, log_odds, is_top = pairs
     # `top` is the index of a pair's rival among the two highest entries of its token. Without words there are four blocks.
     n, top, has_words = n_tags + 1, is_top.astype(np.intp), len(blocks) > 4
+    # Rows: a constant, log-odds of the pair and of its rival, entropy, knots (N_SCORES rows in all), then features.
     numbers = np.empty((N_SCORES + has_words * len(columns), len(rows)))
     numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds, tokens.top_log_odds[top, rows], tokens.entropy[rows]
     numbers[1:3] /= _UNIT
@@ -149,6 +152,7 @@ def _codes_of_tags(n_tags: int) -> Ints:
     """Return the part of a pair's code in each block of CODE_BLOCKS that its tag code decides, (6, number of tag codes)."""
     n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)
     tags = tag_codes // 2
+    # `pair_inputs` adds the rest: the rival's tag, ending * n, form * n, the previous tag, the next tag, the shape.
     return np.stack([tag_codes * n, tags, tags, tags * n, tags * n, 4 * tag_codes])
 
 

@@ -25,7 +25,7 @@ _NO_NEIGHBOUR, _NO_TOP = -2, -1  # their indices from the end
 
 
 class TokenScores:
-    """Scores of n tokens, and what features compute from: top tags, neighbours, entropy.
+    """Scores of n tokens, and the values that features are computed from: top tags, neighbours, entropy.
 
     rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
     log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the token's highest (of ties the first).
@@ -110,7 +110,7 @@ class DocumentConfidence(Feature):
 
 
 class FurtherScoresFeature(Feature):
-    """The further scores of the source for each token, such as the confidence of a parser on the way to an arc."""
+    """Other scores that the source has of each token (further scores), such as a parser's confidence on the way to an arc."""
 
     name = "hints"
     columns = ()

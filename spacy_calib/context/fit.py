@@ -126,7 +126,8 @@ def fit_further_scores(
 ) -> ContextFit:
     """Fit a recalibrator of documents' top labels, with further scores as features if these lower the out-of-fold log loss.
 
-    names (Sequence[str]): Names of the further scores. groups (Groups): Groups of the labels. words (Words): One per document.
+    names (Sequence[str]): Names of the further scores: the source's other scores of a document. groups (Groups): Groups of the
+        labels. words (Words): A token for each document, with its further scores.
     raw_pairs (tuple[Pairs, Pairs]): Pairs of documents with gold, and without, with raw scores: these decide the top label.
     pairs, unlabelled_pairs (Pairs): The same pairs with the scores to adjust. documents (Ints): Of `pairs`, ascending.
     RETURNS (ContextFit): The context, without a model if further scores do not lower the loss, and the out-of-fold scores.
@@ -136,7 +137,8 @@ def fit_further_scores(
     progress.update(0.0)
     top, unlabelled_top = (np.flatnonzero(find_top(part.rows, part.scores)) for part in raw_pairs)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
-    top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
+    no_gold_counts = np.zeros(0, dtype=np.intp)  # a recalibrator needs none
+    top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], no_gold_counts)
     useful = drop_useless_scores(top_data, groups).spans.further_scores.shape[1] > 0
     held_out = held_out_scores(top_data, groups) if useful else spans.scores
     new_scores, unlabelled_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out), unlabelled_pairs.scores

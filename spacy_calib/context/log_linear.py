@@ -75,47 +75,55 @@ class LogLinear(Serializable):
 
     @cached_property
     def _slopes(self) -> Floats:
-        """The weight of each of the m numbers of a pair for each tag code, summed over NUMBER_BLOCKS: (m, number of codes)."""
+        """Weight of each of m rows of `PairInputs.numbers` for each tag code, summed over NUMBER_BLOCKS: (m, n_tag_codes)."""
         weights_by_block = {name: self.weights[name] for name in NUMBER_BLOCKS if name in self.weights}
         tag_codes = np.arange(max([weights.size for weights in weights_by_block.values()], default=1))
         n_features = weights_by_block["features"].values.shape[1] if "features" in weights_by_block else 0
         slopes = np.zeros((N_SCORES + n_features, len(tag_codes)))
         for name, weights in weights_by_block.items():
+            # A tag code is 2 * tag + is_top: modulo 1 all pairs share a code, modulo 2 all top tags do, and all others.
             slopes[NUMBER_BLOCKS[name]] += weights.find(tag_codes % weights.size).T
         return slopes
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """(Start of each block of CODE_BLOCKS, weights of all in one array, with a 0 before each start); None if too large."""
-        single = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
-        starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
+        """(Start of each of the k blocks of CODE_BLOCKS, (k, 1); weights of all these blocks in one array); None if too large.
+
+        The weight of a code is at start + code. Before each start there is a 0: the weight of the code -1, which means no code.
+        """
+        blocks = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
+        starts = np.cumsum([1, *(weights.size + 1 for weights in blocks)])  # 1, + 1: room for the 0 before each block
         if starts[-1] > _MAX_CELLS:
             return None
         table = np.zeros(starts[-1])
-        for weights, start in zip(single, starts.tolist(), strict=False):
-            table[start + weights.codes] = weights.values[:, 0]
+        for weights, start in zip(blocks, starts.tolist(), strict=False):
+            table[start + weights.codes] = weights.values[:, 0]  # these blocks have one weight per code
         return starts[:-1, None], table
 
     def predict(self, log_odds: Floats, inputs: PairInputs) -> Floats:
-        """Return the adjusted probability of n pairs, bit-identical in any batch and with any number of threads."""
-        n, end = len(log_odds), 1 + len(inputs.numbers)
+        """Return the adjusted probabilities of n pairs, (n,), bit-identical in any batch and with any number of threads.
+
+        log_odds (Floats): Log-odds of their scores, shape (n,). inputs (PairInputs): Their inputs.
+        """
+        n, first_code = len(log_odds), 1 + len(inputs.numbers)
+        # A row for each term of the sum: the log-odds, then numbers times weights, then weights of codes.
         # With one more column: numpy would add up the rows of a single pair in another order than those of several.
-        parts = np.zeros((end + len(inputs.codes), n + 1))
-        parts[0, :n] = log_odds
-        np.multiply(self._slopes.take(inputs.tag_codes, axis=1), inputs.numbers, out=parts[1:end, :n])
+        terms = np.zeros((first_code + len(inputs.codes), n + 1))
+        terms[0, :n] = log_odds
+        np.multiply(self._slopes.take(inputs.tag_codes, axis=1), inputs.numbers, out=terms[1:first_code, :n])
         if self._table is None:
             blocks = zip(CODE_BLOCKS, inputs.codes, strict=False)
-            parts[end:, :n] = [self.weights[name].find(codes)[:, 0] for name, codes in blocks]
+            terms[first_code:, :n] = [self.weights[name].find(codes)[:, 0] for name, codes in blocks]  # one weight per code
         else:
             starts, table = self._table
-            parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # no code (-1): the 0 before the block
-        return sigmoid(np.add.reduce(parts)[:n])
+            terms[first_code:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # no code (-1): the 0 before the block
+        return sigmoid(np.add.reduce(terms)[:n])
 
     def reindex_words(self, new_indices: Mapping[str, Ints], n: int) -> LogLinear:
         """Return the model for a reordered vocabulary. A code in a block of words is index of the word * n + tag.
 
         new_indices (Mapping): "form" or "ending", the name of a block -> new index of each old one. n (int): Number of tags
-            that codes tell apart.
+            that codes distinguish.
         """
         weights_by_block = dict(self.weights)
         for name in new_indices.keys() & self.weights.keys():  # a model of scores alone has no block of words
@@ -127,6 +135,7 @@ class LogLinear(Serializable):
 
     @property
     def size(self) -> int:
+        """Number of weights."""
         return sum(weights.values.size for weights in self.weights.values())
 
     def check(self, blocks: Sequence[WeightBlock]) -> None:
@@ -138,7 +147,7 @@ class LogLinear(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from. log_odds: Of the scores to adjust. inputs: Of the model. hits, documents: Of each pair, (n,)."""
+    """n pairs to learn from: log-odds of the scores to adjust, inputs of the model, whether each hits, and its document."""
 
     log_odds: Floats
     inputs: PairInputs
@@ -163,7 +172,7 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
-    """Return the L2 penalty of lowest cross-validated loss (of ties the strongest), by a descent from the usual one."""
+    """Return the L2 penalty of lowest cross-validated loss (of ties the strongest), by steps from RIDGES[_FIRST_RIDGE]."""
     progress.update(0.0)
     start, folds = _fit_model(data, RIDGES[_FIRST_RIDGE], _SEARCH_TOLERANCE), folds_of(data.documents, _SEARCH_FOLDS)
 
@@ -190,9 +199,9 @@ def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANC
     n = len(data.hits)
     if n >= _MIN_UNSHRUNK or ridge == RIDGES[0]:
         return model
-    line, share = _fit_model(data, RIDGES[0], tolerance), n / _MIN_UNSHRUNK
+    strong, share = _fit_model(data, RIDGES[0], tolerance), n / _MIN_UNSHRUNK
     weights = {
-        name: BlockWeights(part.codes, share * part.values + (1.0 - share) * line.weights[name].values, part.size)
+        name: BlockWeights(part.codes, share * part.values + (1.0 - share) * strong.weights[name].values, part.size)
         for name, part in model.weights.items()
     }
     return LogLinear(ridge, weights)
@@ -215,17 +224,19 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     units = 1.0 / np.sqrt(design.power(2).T @ (probabilities * (1.0 - probabilities)) + penalty)
 
     def loss(point: Floats) -> tuple[float, Floats]:
+        """Return the penalized log loss, and its gradient, at a point: weights divided by their units."""
         values = point * units
         margins = data.log_odds + design @ values
         residuals = sigmoid(margins) - data.hits
         total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
         return total, (transposed_design @ residuals + penalty * values) * units
 
-    first = np.zeros(len(units))
+    first_point = np.zeros(len(units))
     if start is not None:
-        pairs_of_blocks = zip(blocks, distinct_codes, strict=True)
-        first = np.concatenate([start.weights[block.name].find(codes).ravel() for block, codes in pairs_of_blocks]) / units
-    values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
+        codes_of_blocks = zip(blocks, distinct_codes, strict=True)
+        initial_weights = [start.weights[block.name].find(codes).ravel() for block, codes in codes_of_blocks]
+        first_point = np.concatenate(initial_weights) / units
+    values = minimize_smooth(loss, first_point, tolerance, _MAX_STEPS, _MEMORY) * units
     weights = {
         block.name: BlockWeights(codes, part.reshape(-1, block.width), block.size)
         for block, codes, part in zip(blocks, distinct_codes, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
@@ -234,14 +245,15 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
-    """Return the sparse design matrix of a block, shape (n, len(distinct) * width).
+    """Return the sparse design matrix of a block, (n, len(distinct) * width): a pair's numbers, in the columns of its code.
 
-    codes (Ints): Code of each of n pairs, below 0 for none. distinct (Ints): The distinct codes. numbers (Floats): (width, n).
+    codes (Ints): Code of each of n pairs, below 0 for none. distinct (Ints): The distinct codes, ascending.
+    numbers (Floats): The width numbers of each pair, shape (width, n).
     """
     from scipy.sparse import csr_matrix
 
     rows, width = np.flatnonzero(codes >= 0), len(numbers)
     first = np.searchsorted(distinct, codes[rows]) * width
     columns = np.stack([first + column for column in range(width)], axis=1)
-    starts = np.concatenate([[0], np.cumsum(codes >= 0)]) * width
+    starts = np.concatenate([[0], np.cumsum(codes >= 0)]) * width  # of each row, in the values of the matrix
     return csr_matrix((numbers[:, rows].T.ravel(), columns.ravel(), starts), (len(codes), len(distinct) * width))

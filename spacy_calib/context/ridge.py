@@ -40,7 +40,7 @@ class RidgeModel(Serializable):
         return margins
 
     def predict(self, log_odds: Floats, margins: Floats) -> Floats:
-        """Return the probabilities of n scores from their log-odds and what `margins` returns."""
+        """Return the probabilities of n scores, (n,), from their log-odds and their margins (constant + features @ weights)."""
         return sigmoid(self.slope * log_odds + margins)
 
 
@@ -83,18 +83,18 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
     candidates = [held_out(ridge) for ridge in RIDGES]
     best = int(np.argmin([log_losses(scores, hits).sum() for scores in candidates]))
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
-    weights_in_units = np.array(weights) / deviations
-    model = RidgeModel(slope, constant - float(weights_in_units @ centers), weights_in_units)
-    return RidgeFit(model, candidates[best], RIDGES[best], weights_in_units * deviations)
+    weights_per_unit = np.array(weights) / deviations  # for features that are not standardized
+    model = RidgeModel(slope, constant - float(weights_per_unit @ centers), weights_per_unit)
+    return RidgeFit(model, candidates[best], RIDGES[best], weights_per_unit * deviations)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
     """Return the coefficients of the design's columns: log-odds (at least 0), constant, and features, shrunk towards 0."""
     prior_mean = np.zeros(design.shape[1])
-    prior_mean[0] = 1.0
+    prior_mean[0] = 1.0  # a slope of 1: no change
     prior_weight = np.full(design.shape[1], ridge)
-    prior_weight[:2] = _PRIOR
+    prior_weight[:2] = _PRIOR  # slope and constant
     coefficients = fit_logistic(design, hits, None, prior_mean, prior_weight)
-    if coefficients[0] < 0:
+    if coefficients[0] < 0:  # the slope is set to 0, and the others are fitted again
         coefficients = np.append(0.0, fit_logistic(design[:, 1:], hits, None, prior_mean[1:], prior_weight[1:]))
     return coefficients

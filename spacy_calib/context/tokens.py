@@ -169,10 +169,10 @@ _FURTHER_STATE = record({"names": tuple_of(text), "model": SpanRecalibrator.read
 
 
 class FurtherScores:
-    """A context for sources that label documents: it adjusts the score of each top label (by raw score) by further scores.
+    """A context for sources that label documents: it adjusts the score of the label of highest raw score by further scores.
 
-    names_ (tuple[str, ...]): Names of the further scores, which are features of the recalibrator. model_ (SpanRecalibrator |
-        None): The recalibrator; None before the fit.
+    names_ (tuple[str, ...]): Names of the further scores (other scores that the source has of a document), which are features
+        of the recalibrator. model_ (SpanRecalibrator | None): The recalibrator; None before the fit.
     """
 
     registered = "spacy-calib.FurtherScores.v1"
@@ -190,7 +190,10 @@ class FurtherScores:
         return 0 if self.model_ is None else len(self.model_.groups.of_tag)
 
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
-        """Represent n labels of documents as spans of one row each. rows, tags, scores: Document, label and score of each."""
+        """Represent n labels of documents as spans of one row, with its further scores.
+
+        rows, tags, scores: Document, label and score of each, shape (n,).
+        """
         extra = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
 
@@ -246,7 +249,10 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """A number for each token label (`tags`) and span label (`labels`): equal numbers belong together, -1 to none."""
+    """The token labels that belong to each span label: labels of equal number belong together, -1 belongs to none.
+
+    tags, labels (Ints): Number of each token label, and of each span label.
+    """
 
     tags: Ints = saved_field(wholes(-1))
     labels: Ints = saved_field(wholes(-1))
@@ -266,8 +272,8 @@ class LabelMatch(Serializable):
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
         number = {label: index for index, label in enumerate(labels)}
-        of_tags = [number.get(tag[2:] if has_prefixes else tag, -1) for tag in tags]
-        return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
+        tag_numbers = [number.get(tag[2:] if has_prefixes else tag, -1) for tag in tags]
+        return cls(np.array(tag_numbers, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
         """Return, for n tokens in spans, the sum of the adjusted scores of the token labels that match the span's label, (n,).
@@ -291,10 +297,10 @@ class LabelMatch(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class SpanContextModel(Serializable):
-    """The context step of entities: logistic regression on the log-odds of the mapped score and on `span_columns`.
+    """The context step of entities: logistic regression on the log-odds of the score so far and on features of the entity.
 
     groups (Groups), tags (LabelMatch): Groups of the span labels, and token labels that match them. columns (tuple[str, ...]):
-        Descriptions of the span columns. model (RidgeModel): The fitted regression.
+        Descriptions of the features (`span_columns`). model (RidgeModel): The fitted regression.
     """
 
     groups: Groups = saved_field(Groups.read)
@@ -308,7 +314,7 @@ class SpanContextModel(Serializable):
         return lengths(sizes, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust the scores of the spans on the Docs; other candidates keep theirs."""
+        """Adjust the scores of the spans on the Docs (those with the level KEPT); other candidates keep theirs."""
         index = predictions.kept_indices
         if predictions.spans is None or not len(index):
             return predictions

@@ -94,6 +94,7 @@ class _DigestIndex:
         if len(self._index_by_value) + len(new) > _MAX_CACHED:
             self._index_by_value, new = {}, list(keys)
         digests = salt_digests(np.array(new, dtype=np.uint64), self.salt)
+        # Both are the same index if a digest is absent.
         first, last = self.digests.searchsorted(digests), self.digests.searchsorted(digests, side="right")
         self._index_by_value.update(zip(new, np.where(first < last, first, -1).tolist(), strict=True))
 

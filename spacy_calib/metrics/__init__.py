@@ -40,7 +40,7 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take any name
 
     def __getattr__(name):
-        for module in _MODULES if name in __all__ else ():
-            if hasattr(found := import_module(f".{module}", __name__), name):
-                return getattr(found, name)
+        for module_name in _MODULES if name in __all__ else ():
+            if hasattr(module := import_module(f".{module_name}", __name__), name):
+                return getattr(module, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

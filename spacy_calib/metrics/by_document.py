@@ -54,7 +54,11 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class ResampledFigure:
-    """A figure (`estimate`) and its `values` in resamples of n `documents`. corrected: The estimate less bin noise, or None."""
+    """A figure with its values in resamples by document.
+
+    estimate (float): The figure as measured. values (Floats): The figure in each resample. documents (int): Number of documents
+        with values. corrected (float | None): The estimate less the noise of bins; None for a figure without bins.
+    """
 
     estimate: float
     values: Floats
@@ -62,7 +66,7 @@ class ResampledFigure:
     corrected: float | None = None
 
     def rank(self, share: float) -> int:
-        """Return the rank, 1 for the outermost value, of the bound beyond which the truth lies with this probability."""
+        """Return the rank of the bound beyond which the true figure lies with this probability; 1 for the outermost value."""
         from scipy.special import ndtr, stdtrit
 
         # Wider for few documents: Student's t in place of the normal distribution, and n / (n - 1) (Hesterberg 2015).
@@ -80,7 +84,7 @@ class ResampledFigure:
 
 
 def rank_of(share: float, n_samples: int) -> int:
-    """Return the rank, from 1, of the resample with this share of the distribution below it. RAISES C001: too few resamples."""
+    """Return the rank, from 1, of the resample with this share of all resamples below it. RAISES C001: too few resamples."""
     rank = math.floor(share * (n_samples + 1) + 1e-9)
     if not rank:
         requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
@@ -155,7 +159,7 @@ def resample_means(
         return []
     counts = np.bincount(codes).astype(np.float64)
     means, residuals = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
-    residual_rows = np.stack(residuals)
+    residual_rows = np.stack(residuals)  # (k columns, n_documents)
     sums = np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts])
     distances = _studentised_distances(resample_sums(sums, n_samples, seed), n_documents)
     errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residual_rows**2, axis=1)) / counts.sum()
@@ -174,6 +178,7 @@ def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
     sizes, squared_sizes = totals[:2]
     sums, squares, products = np.split(totals[2:], 3)
     shifts = sums / sizes
+    # The sum over documents of (residual - shift * number of values)^2, for the standard error in each resample.
     spreads = squares - 2 * shifts * products + shifts**2 * squared_sizes
     spreads[spreads <= ROUNDING_NOISE * squares] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -215,7 +220,7 @@ def paired_difference(
     """Return the mean of loss_a - loss_b with its two-sided 95 % interval and upper bound, by document; below 0, a is better.
 
     loss_a, loss_b (ArrayLike): Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
-    documents (ArrayLike): The document of each pair. n_samples (int): Resamples. seed (int): Of the random numbers.
+    documents (ArrayLike): The document of each pair. n_samples (int): Resamples. seed (int): Seed of the random numbers.
     RETURNS (Interval | None): None without pairs; of zero width if all differences are equal.
     RAISES C001: losses not finite, n_samples too few. C002: lengths differ.
 
@@ -262,7 +267,7 @@ class ResampledError(ResampledFigure):
         return ResampledFigure(a.estimate - b.estimate, a.values - b.values, self.documents, gap).interval(coverage)
 
     def above_zero(self) -> ResampledFigure:
-        """Return the same figure with values below 0 replaced by 0."""
+        """Return the same figure with `values` and `corrected` below 0 replaced by 0, as a true error is never below 0."""
         return ResampledFigure(self.estimate, np.maximum(0.0, self.values), self.documents, max(0.0, self.corrected or 0.0))
 
 
@@ -331,7 +336,7 @@ def resample_error(
     """Resample an l2 calibration error by document, for its interval or for paired differences of errors.
 
     scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
-    bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Resamples. seed (int): Of the random numbers.
+    bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Resamples. seed (int): Seed of the random numbers.
     groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of the errors of the groups.
     RETURNS (ResampledError | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 

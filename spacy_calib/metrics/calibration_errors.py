@@ -35,7 +35,8 @@ def calibration_error(
 ) -> float | None:
     """Return the calibration error over adaptive bins, or over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
-    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
+    Adaptive bins hold equally many pairs each.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Number of adaptive bins.
     bin_size (int | None): Pairs per bin (beta); replaces n_bins. norm (str): "l2" (root mean square) or "l1" (mean absolute).
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
@@ -55,8 +56,8 @@ def calibration_error_interval(
     Each bin's share of hits is sampled from its normal approximation, clipped to [0, 1]; the interval is the mean of the
     errors of the samples, plus and minus 1.96 of their standard deviations, cut at 0.
 
-    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
-    bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Samples. seed (int): Of the random numbers.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Number of adaptive bins.
+    bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Samples. seed (int): Seed of the random numbers.
     RETURNS (tuple | None): (low, high); None without pairs. RAISES C001: bad values, n_samples below 1. C002: lengths differ.
 
         >>> low, high = calibration_error_interval([0.9] * 100, [1] * 80 + [0] * 20)
@@ -99,7 +100,7 @@ def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: 
     """Return the grouped marginal calibration errors (Kranzlein et al. 2021, eq. 3): the l2 error of each group's pairs.
 
     pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
-    n_bins (int): Adaptive bins.
+    n_bins (int): Number of adaptive bins.
     RETURNS (list): One error per group, None for a group without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
@@ -150,7 +151,7 @@ def ece(pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int =
     """Return the top-label expected calibration error (Guo et al. 2017), over each token's pair with the highest raw score.
 
     pairs (Pairs | ArrayLike): n pairs; or the scores of n top labels, and then `scores` holds whether each label is right.
-    scores (ArrayLike | None): With pairs: n probabilities that replace their raw scores. n_bins (int): Adaptive bins.
+    scores (ArrayLike | None): With pairs: n probabilities that replace their raw scores. n_bins (int): Number of adaptive bins.
     top (Ints | None): Indices of the top pairs; None finds them.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
@@ -172,7 +173,7 @@ def debiased_calibration_error(
     sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of
     hits. A bin of one pair cannot estimate its bias and counts 0.
 
-    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Number of adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 

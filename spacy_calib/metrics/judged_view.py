@@ -22,12 +22,12 @@ MANY = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Pairs with gold, all of tokens, documents or entities, with the settings of their evaluation and their positions.
+    """Pairs with gold of a kind (tokens, documents or entities), with the settings of their evaluation and their positions.
 
-    kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns. groups (Groups): Of the tags.
-    n_bins (int): Adaptive bins. seed (int): Of random numbers. metrics (Mapping): Short name -> `Metric`.
-    starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
-    has_label_columns (bool): Whether each column is a label (an edit tree is not). span_words: For one span, for several.
+    kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): Name of each tag. groups (Groups): Groups of tags.
+    n_bins (int): Number of adaptive bins. seed (int): Seed of random numbers. metrics (Mapping): Short name -> `Metric`.
+    starts, ends (Ints): First token of each pair in the corpus, and the one after the last, shape (n,).
+    has_label_columns (bool): Whether each tag is a label (an edit tree is not). span_words (tuple): Noun for one span, several.
     """
 
     kind: str
@@ -100,7 +100,7 @@ def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]
     RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
     """
     top, n = top_pairs(view.pairs), len(labels)
-    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
+    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]  # with a tag that is one of the labels
     tags = view.pairs.tags[top]
     n_predicted, right, expected_hits = (
         np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])

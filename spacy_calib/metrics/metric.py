@@ -39,7 +39,7 @@ class MeanLoss(ABC):
 
 
 def check_short_names(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
-    """Return the metrics, by short name. RAISES C190: one has the short name of a figure that is computed from more."""
+    """Return the metrics unchanged. RAISES C190: one has a short name from OWN_FIGURES. metrics: Short name -> metric."""
     for short, metric in metrics.items():
         if short in OWN_FIGURES:
             raise calib_error("C190", short=short, name=getattr(metric, "registered", type(metric).__name__))
@@ -58,6 +58,6 @@ def title_of(metric: Metric, short: str) -> str:
 
 
 def losses(metrics: Mapping[str, Metric]) -> dict[str, Callable[[ArrayLike, ArrayLike], Floats]]:
-    """Return the loss function, (scores, hits) -> loss of each pair, of each mean loss by short name; log loss first."""
+    """Return short name -> loss function ((scores, hits) -> loss of each pair) of metrics that are means; log loss first."""
     losses_by_name = {short: metric.losses for short, metric in metrics.items() if hasattr(metric, "losses")}
     return dict(sorted(losses_by_name.items(), key=lambda item: item[0] != "nll"))

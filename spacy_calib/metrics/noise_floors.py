@@ -11,7 +11,7 @@ from ..pairs.bins import Binner, assign, check_count, make_binner
 from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
 from .calibration_errors import group_slices
 
-_CELLS_AT_ONCE = 1 << 22
+_CELLS_AT_ONCE = 1 << 22  # simulated data sets times distinct scores that are sampled at once
 
 
 @dataclass(frozen=True)

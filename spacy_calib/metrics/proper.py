@@ -93,7 +93,7 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
 
 
 def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) -> Floats:
-    """Return the accuracy of the highest-scored pairs, if a given share of all pairs is accepted.
+    """Return the accuracy of the highest-scored pairs, for each share of all pairs that may be accepted.
 
     Of equal scores at the cut as many are accepted as fit, with their average accuracy: their order is arbitrary.
 
@@ -105,6 +105,7 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
     distinct, inverse, counts = np.unique(-probabilities, return_inverse=True, return_counts=True)
     n_hits = np.bincount(inverse.reshape(-1), as_hits(hits, len(probabilities)), len(distinct))
     n_accepted = as_probabilities("shares", shares) * len(probabilities)
+    # The number of hits among the accepted pairs is linear between distinct scores, so equal scores share their hits.
     return np.interp(n_accepted, np.cumsum([0, *counts]), np.cumsum([0.0, *n_hits])) / n_accepted
 
 

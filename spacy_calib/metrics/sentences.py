@@ -32,7 +32,10 @@ def leaning_in_words(excess: float, off: float) -> str:
 
 
 def warn_of_higher_loss(change: dict[str, dict[str, Any]]) -> str | None:
-    """Return a warning if the "value" of change["nll"] is above 0: calibrated - raw log loss, with interval "low", "high"."""
+    """Return a warning if calibration raises the log loss, else None.
+
+    change (dict): Under "nll", the "value" of calibrated - raw log loss (None if unknown), and its interval "low", "high".
+    """
     value, low, high = (change["nll"][key] for key in ("value", "low", "high"))
     if value is None or value <= 0:
         return None

@@ -69,7 +69,7 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispers
     gap = total / n
     low = high = None
     if n_documents > 1:
-        half_width = float(stdtrit(freedom, 0.975) * error) / n
+        half_width = float(stdtrit(freedom, 0.975) * error) / n  # then cut to the gaps that accuracies of 0 to 1 allow
         low, high = max(gap - half_width, mean_score - 1.0), min(gap + half_width, mean_score)
     # A single document, with 0 degrees of freedom, is no evidence.
     p = float(2.0 * stdtr(freedom, -abs(total / error))) if freedom > 0 else 1.0
@@ -81,13 +81,14 @@ def _sum_with_error(
 ) -> tuple[float, float, float]:
     """Return (sum of score - hit, its standard error over documents, degrees of freedom of the error).
 
-    codes (Ints): Number of each score's document, from 0. overdispersion: As for `gap_of`.
+    codes (Ints): Number of each score's document, from 0. overdispersion (float | None): Variance of all documents over
+        that of independent scores; it counts as much as _PRIOR documents in the average with these ones. None for no average.
     """
     sizes, sums = np.bincount(codes).astype(np.float64), np.bincount(codes, probabilities - right)
     independent_variance = (probabilities * (1.0 - probabilities)).sum()
     n_documents = max(len(sizes), 2)
     variance = n_documents / (n_documents - 1.0) * (np.square(sums).sum() - np.square(sums.sum()) / n_documents)
-    freedom = max(np.square(sizes.sum()) / np.square(sizes).sum() - 1.0, 0.0)
+    freedom = max(np.square(sizes.sum()) / np.square(sizes).sum() - 1.0, 0.0)  # Kish's effective number of documents - 1
     if overdispersion is not None:
         variance = (freedom * variance + _PRIOR * overdispersion * independent_variance) / (freedom + _PRIOR)
         freedom = freedom + _PRIOR if freedom > 0 else 0.0
@@ -118,6 +119,7 @@ def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
     if ((values < 0) | (values > 1)).any():
         raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=values[(values < 0) | (values > 1)][0])
     order: Ints = np.argsort(values, kind="stable")
+    # All hypotheses are rejected up to the last one whose p value is below the line RATE * rank / number.
     below_line = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
     is_discovery = np.zeros(len(values), dtype=bool)
     is_discovery[order[: below_line[-1] + 1 if len(below_line) else 0]] = True
@@ -143,8 +145,8 @@ def judge_slices(
 ) -> dict[str, Any]:
     """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
 
-    slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): Such indices
-        of all tokens, shape (n,), which show how much more documents vary than independent scores.
+    slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): The indices
+        of these pairs for all tokens, (n,), which show how much more documents vary than independent scores.
     RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices left out. "rows": for each other slice
         "slice" (its name), the fields of the `Gap` of its top labels, the errors of these pairs as in `error_row` (without
         "group" and "tags"), and "off": whether its scores are significantly too high or too low.

@@ -29,7 +29,7 @@ def calibration_table(
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
-    n_bins (int): Adaptive bins. seed (int): Of the random numbers of intervals and noise floors.
+    n_bins (int): Number of adaptive bins. seed (int): Seed of the random numbers of intervals and noise floors.
     documents (Ints | None): Of each pair, for intervals. unit (str): What counts as a document. metrics: Short name -> metric.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": unit and number of the documents, None if they are not known;
         "errors": an `error_row` for all pairs ("all", SMCE) and for each group (GMCE), and the mean of the groups ("mean");
@@ -40,7 +40,7 @@ def calibration_table(
         ("all", len(groups.of_tag), slice(None)),
         *zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True),
     ]
-    rows = [error_row(*part[:2], pairs, calibrated_scores, part[2], n_bins, seed, documents) for part in parts]
+    rows = [error_row(name, n_tags, pairs, calibrated_scores, index, n_bins, seed, documents) for name, n_tags, index in parts]
     rows.append(_mean_row(rows[1:], pairs, calibrated_scores, groups, n_bins, seed, documents))
     scores_by_kind = {"raw": pairs.scores, "calibrated": calibrated_scores}
     figures = {"ece": {kind: ece(pairs, scores, n_bins) for kind, scores in scores_by_kind.items()}}
@@ -96,7 +96,7 @@ def _mean_row(
 
 
 def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
-    """Return five keys of an `error_row`: debiased, true_low, true_high (of the interval), floor, floor95; None if unknown."""
+    """Return part of a table row: "debiased", "true_low", "true_high" of the interval, "floor", "floor95"; None if unknown."""
     keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
     fields = {name: getattr(interval, key, None) for name, key in keys.items()}
     return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}

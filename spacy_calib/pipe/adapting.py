@@ -15,10 +15,10 @@ from spacy.training import Example
 from ..annotations import get_annotation
 from ..calibration.adaptation.adaptation import (
     NO_CHANGE,
-    OF_PRETRAINED,
-    OF_PRETRAINED_SPANS,
-    OF_SPANS,
-    OF_TOKENS,
+    PRETRAINED_SPAN_PRIOR,
+    PRETRAINED_TOKEN_PRIOR,
+    SPAN_PRIOR,
+    TOKEN_PRIOR,
     GoldEntries,
     Prior,
 )
@@ -48,7 +48,9 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
     """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
-    of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
+    of_tokens, of_spans = (
+        (TOKEN_PRIOR, SPAN_PRIOR) if pipe.fit_info.pretrained is None else (PRETRAINED_TOKEN_PRIOR, PRETRAINED_SPAN_PRIOR)
+    )
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
     adaptation = {
@@ -90,7 +92,7 @@ def warn_of_adaptation(pipe: Calibrator, adaptation: dict[str, Any]) -> None:
 
 
 def adapt_tokens(
-    inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups, prior: Prior = OF_TOKENS
+    inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups, prior: Prior = TOKEN_PRIOR
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
     """Fit an adaptation step to the calibrated scores (before normalization) of the token pairs with gold.
 
@@ -122,7 +124,7 @@ def adapt_tokens(
 
 
 def adapt_spans(
-    data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
+    data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = SPAN_PRIOR
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
     """Fit an adaptation step to the calibrated scores of the spans with known gold. view (Any): The context's view of tokens.
 

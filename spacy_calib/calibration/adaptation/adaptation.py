@@ -53,15 +53,15 @@ class Prior:
 
 # An adaptation with this prior changes nothing.
 NO_CHANGE = Prior(spreads=(0.0,), offsets=False)
-OF_TOKENS = Prior()
+TOKEN_PRIOR = Prior()
 # Out of domain, scores of entities are off by more than those of tokens: a recognizer predicts names where there are none.
 # Entities are fewer, and of few labels, none of which is an outlier.
-OF_SPANS = Prior(spreads=(0.0, 0.2, 0.5, 1.0), outliers=False)
+SPAN_PRIOR = Prior(spreads=(0.0, 0.2, 0.5, 1.0), outliers=False)
 # Pretrained calibrations are fitted on several corpora. On a corpus left out, lines through their scores have intercepts of -.3
 # to .3 and slopes of .92 to 1.08: new texts are assumed to differ by as much.
-OF_PRETRAINED = Prior(spreads=(0.0, 0.2), outliers=False)
+PRETRAINED_TOKEN_PRIOR = Prior(spreads=(0.0, 0.2), outliers=False)
 # A few dozen entities are of few documents, and one name occurs in many of them. On 15 other corpora they were off by more.
-OF_PRETRAINED_SPANS = Prior(spreads=(0.0, 0.2), tag_spread=3.0, outliers=False, further_spread=0.8)
+PRETRAINED_SPAN_PRIOR = Prior(spreads=(0.0, 0.2), tag_spread=3.0, outliers=False, further_spread=0.8)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """A map of top entries, or of the others: `line`, then `offsets` of groups and tags. entries (int): Entries of the fit."""
+    """A map of top entries, or of others: `line` in log-odds, then `offsets` of groups and tags. entries: Number in the fit."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(TagOffsets.read), None)
@@ -235,7 +235,7 @@ class Adaptation(Serializable):
     other: AdaptationMap = saved_field(AdaptationMap.read)
 
     @classmethod
-    def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = OF_TOKENS) -> Adaptation:
+    def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = TOKEN_PRIOR) -> Adaptation:
         """Fit one map to the top entries and another to the others. groups (Groups): Groups of the tags."""
         subsets = (entries.take(np.flatnonzero(entries.is_top == is_top)) for is_top in (True, False))
         return cls(groups, *(AdaptationMap.fit(subset, groups, prior) for subset in subsets))

@@ -37,7 +37,7 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
 
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
-    """Make tag frequency groups of labels by the gold frequencies that other groups have stored.
+    """Make tag frequency groups of labels by the gold frequencies that are stored in other groups of them.
 
     So a map shared by all tags (SCW, Kranzlein et al. 2021), for instance, can be evaluated group by group.
 

@@ -19,8 +19,8 @@ def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
 
     values, counts: Value and number of pairs (or sum of weights) of each bin, shape (n_bins,).
     """
-    is_filled = np.flatnonzero(counts > 0)
-    nearest = is_filled[np.abs(is_filled[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
+    filled_bins = np.flatnonzero(counts > 0)
+    nearest = filled_bins[np.abs(filled_bins[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
     return values[nearest]
 
 

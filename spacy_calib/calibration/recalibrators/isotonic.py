@@ -62,11 +62,12 @@ class IsotonicRegression(Recalibrator):
 
         x, mass, hit_mass = sum_by_score(scores, hits, weights)
         y = np.clip(isotonic_regression(hit_mass / mass, sample_weight=mass), 0.0, 1.0)
-        ends = np.flatnonzero(y[1:] != y[:-1])
+        ends = np.flatnonzero(y[1:] != y[:-1])  # index of the last score of each level but the highest
         lower, upper = _ends_of_slopes(x[ends], x[ends + 1])
         points, values = np.stack([lower, upper], axis=1).ravel(), np.stack([y[ends], y[ends + 1]], axis=1).ravel()
         # A score between two gaps without room for slopes is a point twice.
         distinct = np.append(True, points[1:] > points[:-1])[: len(points)]
+        # A single level is a constant map, which any one point describes.
         self.x_, self.y_ = (points[distinct], values[distinct]) if len(ends) else (np.array([0.5]), y[:1])
 
     def _predict(self, scores: Floats) -> Floats:

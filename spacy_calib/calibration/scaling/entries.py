@@ -55,7 +55,7 @@ class Entries:
 
 
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool = True) -> Entries:
-    """Sort scores of tokens, and the rest of each, into Entries.
+    """Sort scores of tokens, and the rest of each token (the probability of all its other tags), into Entries.
 
     rows, tags, scores: Token, tag and probability of each score, in any order. pairwise (bool): False leaves out the pairs of
         entries (`sources` and `targets`).
@@ -126,6 +126,7 @@ class PairwiseScaler:
         # Rows and columns of the tags with a weight; one more column, of zeros, is for all other tags.
         rows, row = np.unique(sources, return_inverse=True)
         columns, column = np.unique(targets, return_inverse=True)
+        # Row of each source in the table (-1 without a weight), and column of each target.
         self.row_of = np.full(len(biases), -1, dtype=np.int32)
         self.row_of[rows] = np.arange(len(rows))
         self.column_of = np.full(len(biases), len(columns), dtype=np.intp)
@@ -214,7 +215,7 @@ def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)
-    table = np.where(is_entry, inputs[index], -1.0)
+    table = np.where(is_entry, inputs[index], -1.0)  # a row per token; -1, below all inputs, fills it up
     lowest = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
     is_above, is_equal = table > lowest, table == lowest
     is_top = is_above | (is_equal & (np.cumsum(is_equal, axis=1) <= MOST_INPUTS - is_above.sum(axis=1, keepdims=True)))

@@ -47,7 +47,7 @@ class Objective:
     """
 
     def __init__(self, scaling: Scaling, pairs: Pairs, n_tags: int):
-        """Build the sparse design matrix of the pairs, the penalties, and the unit of each coefficient."""
+        """Build the sparse design matrix of the pairs, the penalties, and the unit of each parameter: 1 / sqrt(curvature)."""
         from scipy.sparse import csr_matrix
 
         self.entries = entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")

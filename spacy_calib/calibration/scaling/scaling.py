@@ -195,7 +195,7 @@ class Scaling(Part):
         return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= FLOOR)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Replace the scores of each token's labels by scaled ones. OUTPUT_ONLY labels influence no other."""
+        """Replace the scores of each token's labels by scaled ones. Predicted labels below the threshold influence no other."""
         is_input = (predictions.raw >= FLOOR) & (predictions.levels != OUTPUT_ONLY)
         flags = None if is_input.all() else is_input
         return predictions.replace_unchecked(scores=self.scale(predictions.rows, predictions.tags, predictions.scores, flags))

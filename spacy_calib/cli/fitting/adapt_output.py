@@ -35,8 +35,8 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
     """Return (function to print the sentence with, sentence on the log losses before and after an adaptation, or "").
 
-    The function is `msg.good` if the loss is lower on enough gold, else `msg.info`. The losses are those of spans, if there are
-    any and the labels are no arcs, else of labels. The sentence is "" without cross-validated losses.
+    The function is `msg.good` if the loss is lower on enough gold, else `msg.info`. The losses are those of spans if there
+    are any with gold and they are no arcs, else those of labels. The sentence is "" without cross-validated losses.
     """
     info = calib.fit_info
     of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not info.kind.of_arcs
