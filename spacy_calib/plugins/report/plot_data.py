@@ -158,10 +158,7 @@ def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
 
 
 def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
-    """Return the accuracy of the most confident top labels by "raw" and "calibrated" scores, for "shares" of them (1 to 100 %).
-
-    calibrated (Floats): Score of every pair after calibration. RETURNS (dict): Lists of equal length, empty without pairs.
-    """
+    """Return the accuracy of the most confident top labels, by "raw" and "calibrated" scores, for "shares" of 1 to 100 %."""
     top = top_pairs(pairs)
     shares = COVERAGE if len(top) else ()
     scores_by_kind = {"raw": pairs.scores[top], "calibrated": calibrated[top]}

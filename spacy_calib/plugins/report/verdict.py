@@ -88,10 +88,7 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return two votes on whether an error is more than noise: (it exceeds its noise floor, its interval lies above 0).
-
-    low (float | None): Lower bound of the interval; None without one: both votes are by the noise floor.
-    """
+    """Return (whether an error exceeds its noise floor; whether its interval lies above 0, or without one the same again)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 

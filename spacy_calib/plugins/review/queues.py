@@ -50,7 +50,12 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """Where (`output`) and how (`format`) a queue is written and printed. suffixes: Suffix -> format. RAISES C056: another."""
+    """Where and how a queue is written and printed.
+
+    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS), of what is printed; or a format of
+    the queue ("jsonl", "csv", one of TOOLS), of the file or, without one, of what is printed. silent (bool): Print nothing.
+    suffixes (Mapping): Suffix of the file -> its format. RAISES C056: another suffix.
+    """
 
     output: Path | None
     format: str = "table"
@@ -68,8 +73,8 @@ class QueueOutput:
 
     @property
     def form(self) -> str | None:
-        """The format of the queue, "json" for all results; None if only a table is printed."""
-        if self.format not in FORMATS:
+        """The format of the queue: a key of `WRITERS`, "names" or "spacy"; "json" for all results; None if not written."""
+        if self.format not in FORMATS:  # "table" and "json" are formats of the printed result, not of the queue
             return self.format
         return None if self.output is None else self.suffixes[self.output.suffix]
 
@@ -99,7 +104,7 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
     """Return the unit of a queue's record, in brackets, with the text around it, on one line of limited width."""
     text, focus = record["text"], record["focus"]
     starts = [mark["start"] for mark in record["marks"] if text[mark["start"] : mark["end"]] == focus]
-    if not starts and text.count(focus) != 1:
+    if not starts and text.count(focus) != 1:  # its place in the text is not known
         return shorten(text, _TEXT_WIDTH)
     start = starts[0] if starts else text.index(focus)
     unit = f"[{shorten(focus, _TEXT_WIDTH * 2 // 3)}]"

@@ -148,7 +148,7 @@ def _spans(
     tokens: list[tuple[int, int, bool]],
     gold_names: Mapping[str, str],
 ) -> list[TaskSpan]:
-    """Return a unit's spans: the unit if it has one label, else its entities or labelled tokens. offset: First of `tokens`."""
+    """Return a unit's spans: itself if it has one label, else its entities or labelled tokens. offset: tokens[0] in the corpus."""
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.labels[number] >= 0:
         candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
@@ -166,7 +166,7 @@ def _spans(
     return [
         TaskSpan(first, last, tokens[first][0], tokens[last][1], names.get(label, label), score)
         for first, last, label, score in text_spans
-        if first <= last
+        if first <= last  # not only in white space at the ends, which the text lacks
     ]
 
 
