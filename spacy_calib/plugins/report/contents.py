@@ -40,8 +40,8 @@ def view_contents(
 ) -> dict[str, Any]:
     """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
-    view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
-    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe.
+    view (JudgedView): Their pairs with gold, not empty. results (Mapping): Evaluation of these: keys of TABLE, "never_right".
+    facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and more on the pipe.
     RETURNS (dict): The facts; "unit" (the view's kind), "called" (words for one span, for several), "noun" ("tag" or "label"),
     "bins" and "documents" (numbers), "counted" and "by" (the documents in words); and results: "verdict", "accuracy" (of the
     top labels), "table", "figures", "pictures", "groups", "tags", "worst" etc.
@@ -109,11 +109,12 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
         floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
+    all_pairs, *_, mean_of_groups = table["errors"]
     raw_smce = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed)
     raw_gmce = mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed)
     return [
-        _figure("smce", "SMCE", table["errors"][0], raw_smce),
-        _figure("gmce", "Mean GMCE", table["errors"][-1], raw_gmce),
+        _figure("smce", "SMCE", all_pairs, raw_smce),
+        _figure("gmce", "Mean GMCE", mean_of_groups, raw_gmce),
         _figure("ece", "ECE (top label)", table["scores"]["ece"]),
         *_metric_figures(view, table["scores"]),
     ]

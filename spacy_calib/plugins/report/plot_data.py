@@ -118,9 +118,9 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
     if not small.any() or not len(large):
         return table
     target = np.where(target < 0, large[0], target)
-    index = np.searchsorted(large, target)
-    counts: Floats = np.bincount(index, table.counts).astype(np.float64)
-    means = [np.bincount(index, table.counts * values) / counts for values in (table.mean_score, table.mean_hit)]
+    new_bin = np.searchsorted(large, target)
+    counts: Floats = np.bincount(new_bin, table.counts).astype(np.float64)
+    means = [np.bincount(new_bin, table.counts * values) / counts for values in (table.mean_score, table.mean_hit)]
     return BinTable(counts, *means)
 
 

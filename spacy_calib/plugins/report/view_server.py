@@ -63,7 +63,7 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of calib pipes (None: all fitted ones), entities first. RAISES C027: none. C021, C069: no scores."""
+    """Return the ways to show calib pipes (None: all fitted ones), entities first. RAISES C027: none. C021, C069: no scores."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 

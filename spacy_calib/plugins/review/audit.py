@@ -124,11 +124,9 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         gold = int(corpus.gold[row])
         if gold in scored_tags and (row, gold) not in scored_pairs:
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
-    return Audit.from_doubts(
-        doubts,
-        len(with_gold),
-        estimate_wrong(np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)),
-    )
+    # Each pair is a yes-or-no question, whose likelier answer is the top label.
+    top_scores, is_top = np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)
+    return Audit.from_doubts(doubts, len(with_gold), estimate_wrong(top_scores, is_top))
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:

@@ -89,7 +89,7 @@ def score_out_of_fold(
         raise calib_error("C625")
     example_of_word = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
     fold_of = np.zeros(len(examples), dtype=np.intp)
-    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)  # of about equally many words
+    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)  # of about equally many words; an empty Doc is one
     for fold in progress(range(int(fold_of.max()) + 1), "Fitting and scoring"):
         calib.fit([examples[i] for i in np.flatnonzero(fold_of != fold).tolist()])
         for batch in util.minibatch((examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist()), _BATCH):

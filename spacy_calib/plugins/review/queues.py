@@ -139,7 +139,7 @@ def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequen
         for key, value in example.reference.user_data.items():
             doc.user_data.setdefault(key, value)
         write_gold_names(doc, annotation)
-        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]
+        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]  # how it was sampled
         docs[rows_by_doc[number]["rank"]] = doc
     write_file(output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 

@@ -113,7 +113,7 @@ def select_units(
         left_out[reason] = int(has_reason[order].sum())
         order = order[~has_reason[order]]
     n_with_repeats = len(order)
-    if not (plan.repeats or plan.accepted or plan.is_sample):
+    if not (plan.repeats or plan.accepted or plan.is_sample):  # a list or a sample of entities has each of them
         order = order[np.sort(np.unique(keys[order], return_index=True)[1])]  # the first of equal texts
     left_out["repeats"] = n_with_repeats - len(order)
     candidates = np.sort(order)
