@@ -130,7 +130,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `figures` for metrics; mean losses come first, with intervals. scores: Metric -> values by kind."""
+    """Return the rows of `figures` for metrics; mean losses come first, with intervals. scores: Name -> values by kind."""
     pair_losses = losses(view.metrics)
     # Two columns for each loss: that of the raw scores, and that of the calibrated ones.
     both = (view.pairs.scores, view.calibrated)

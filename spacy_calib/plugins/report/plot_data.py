@@ -151,7 +151,7 @@ def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, not
 
 
 def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
-    """Return the diagram of top labels, whose scores are in `Token._.calib_score`. The error is the ECE, so of norm "l1"."""
+    """Return the diagram of top labels, whose scores are in the attribute `calib_score`; its error is the ECE (norm "l1")."""
     top = top_pairs(pairs)
     note = f"{len(top):,} top labels"
     return _subset_panel(pairs, calibrated, top, "calib_score", note, n_bins, "l1")

@@ -90,7 +90,7 @@ def audit(
 
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
-    """Return whether the audit needs scores below the threshold: only one label per row does, not arcs or spans."""
+    """Return whether the audit needs scores below the threshold: only for one label per row, not for arcs or spans."""
     return not (annotation.kind.overlapping or annotation.kind.of_arcs or span_labels)
 
 

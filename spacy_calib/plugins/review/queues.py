@@ -52,8 +52,8 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 class QueueOutput:
     """Where and how a queue is written and printed.
 
-    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS), of what is printed; or a format of
-    the queue ("jsonl", "csv", one of TOOLS), of the file or, without one, of what is printed. silent (bool): Print nothing.
+    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS) is that of the printed result;
+    "jsonl", "csv" or one of TOOLS is that of the file, or, without a file, of the printed queue. silent (bool): Print nothing.
     suffixes (Mapping): Suffix of the file -> its format. RAISES C056: another suffix.
     """
 
