@@ -135,7 +135,7 @@ def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confide
 
 
 def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) -> dict[str, Any]:
-    """Score the texts with one pipe, and return the result of `expect` for it, from "pipe" on."""
+    """Score the texts with one pipe, and return the result of `expect` for it, without "others" and "skipped"."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...pipe.record.fit_record import read_record
@@ -170,7 +170,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
 
 
 def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Return "unit" and "n" (number) of the documents of the last adaptation, else of the fit; "kind": a key of NO_RECORD."""
+    """Return "unit" and number "n" of the documents of the last adaptation or fit; "kind": "fitted", "adapted" etc."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}

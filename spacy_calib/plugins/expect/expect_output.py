@@ -68,12 +68,15 @@ def describe_shortage(result: dict[str, Any]) -> str:
 
 
 def find_caveat(result: dict[str, Any]) -> str:
-    """Return a sentence on why the intervals of a result are too narrow, or ""."""
+    """Return a sentence on why the intervals are too narrow (parts of one document count as documents), "" if not."""
     return caveat_of(result["learned_from"]["unit"], result["learned_from"]["n"])
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """Return the title of the column of intervals; for a pretrained calibration they are the range of its card."""
+    """Return the title of the column of intervals: their confidence level, or why they have none.
+
+    The card of a pretrained calibration has a range of its bias (mean score - accuracy) on new texts instead of fit documents.
+    """
     if result["learned_from"]["kind"] == "pretrained":
         return "Range of the card"
     return "If all were independent" if find_caveat(result) else f"{100 * result['confidence']:g} % interval"

@@ -21,8 +21,8 @@ class TextSums(FieldwiseSum):
 
     tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. right (EventSums | None):
     Expected right tokens. entities (EventSums | None): Expected right and missed entities. n_predicted (float): Number of
-    predicted entities. drift (DriftSums | None): Sums to compare with the fit data. Those that need what the record of the fit
-    lacks are None or 0.
+    predicted entities. drift (DriftSums | None): Sums to compare with the fit data. Those that cannot be
+    used, as the record of the fit lacks their counterpart, are None or 0.
     """
 
     tokens: int
@@ -34,7 +34,11 @@ class TextSums(FieldwiseSum):
 
     @classmethod
     def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
-        """Sum over the scores of predicted labels (`tokens`) and entities (`spans`); without a record only over tokens."""
+        """Sum the scores of some texts, which are of predicted token labels (`tokens`) and of predicted entities (`spans`).
+
+        record (FitRecord | None): Statistics of the fit documents. Without it only the fields `tokens` and `scores` are
+        set, and without its `entities` or `profile` (for the drift) not the fields for these.
+        """
         n_tokens, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
             return cls(n_tokens, scores)
@@ -48,8 +52,9 @@ class TextSums(FieldwiseSum):
 
 
 def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float) -> dict[str, Any]:
-    """Estimate the quality of texts from their sums, and compare them with the fit data. event (str): Which entities are right.
+    """Estimate the quality of texts from their sums, and compare them with the fit data.
 
+    event (str): When an entity is right ("exact": bounds and label). confidence (float): Of the intervals.
     RETURNS (dict): "accuracy": {"expected", "low", "high", "mean_score" (mean calibrated score), "fit" (accuracy on the fit
         data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": {"verdict", "checks"}
         of a `Drift` as plain data; "trusted": whether the texts are like the fit data. Without a record "low", "high", "fit",
@@ -78,10 +83,10 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
 class CorpusSummary:
     """Sums over texts, added in batches, and the estimates from them.
 
-    labels (Sequence[str]): Labels of the source. record (FitRecord | None): That of the fit. event (str): Which entities are
-    right. confidence (float): Confidence level of the intervals. has_changed (bool): Whether the component was trained after
-    the fit. total (TextSums | None): Sums over all texts so far. n_documents (int): Number of their documents. slices (dict):
-    Name of a slice -> (number of documents, sums).
+    labels (Sequence[str]): Labels of the source. record (FitRecord | None): That of the fit. event (str): When an entity
+    is right ("exact": bounds and label). confidence (float): Confidence level of the intervals. has_changed (bool): Whether the
+    component was trained after the fit. total (TextSums | None): Sums over all texts so far. n_documents (int): Number of their
+    documents. slices (dict): Name of a slice -> (number of documents, sums).
     """
 
     labels: Sequence[str]

@@ -40,12 +40,13 @@ def view_contents(
 ) -> dict[str, Any]:
     """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
-    view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
-    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe.
-    RETURNS (dict): The facts; "unit", "called", "noun", "bins", "documents", "counted", "by": words and numbers for the page;
-    and results: "verdict", "accuracy" (of the top labels), "table", "figures", "pictures", "groups", "tags", "worst" etc.
+    view (JudgedView): Their pairs with gold, not empty. results (Mapping): Evaluation of these: keys of TABLE, "never_right".
+    facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and more on the pipe.
+    RETURNS (dict): The facts; "unit" (the view's kind), "called" (words for one span, for several), "noun" ("tag" or "label"),
+    "bins" and "documents" (numbers), "counted" and "by" (the documents in words); and results: "verdict", "accuracy" (of the
+    top labels), "table", "figures", "pictures", "groups", "tags", "worst" etc.
     """
-    table, never = {key: results[key] for key in TABLE}, results["never_right"]
+    table, never_right = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
     right, documents = _unit_hits(corpus, view)
     low, high = _bounds(mean_interval(right, documents, seed=view.seed))
@@ -62,8 +63,8 @@ def view_contents(
         "documents": n_documents,
         "counted": count_in_words(view.unit, n_documents),
         "by": by_unit(view.unit, n_documents),
-        "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
-        "never_right": never,
+        "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never_right),
+        "never_right": never_right,
         "accuracy": {"value": table["accuracy"], "low": low, "high": high},
         "table": table,
         "figures": figures(view, table),
@@ -86,12 +87,12 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
-    """Return (whether the top label is right, document) of each token or entity, (n_units,)."""
+    """Return (1.0 if the top label is right, else 0.0; document) of each token or entity, (n_units,) each."""
     pairs = view.pairs
-    if view.kind == "entities":
+    if view.kind == "entities":  # each has one pair
         return pairs.hits.astype(np.float64), view.documents
     units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)
-    top = top_pairs(pairs)
+    top = top_pairs(pairs)  # index of each unit's pair with the highest score
     right = np.zeros(len(units))
     right[unit_of_pair.reshape(-1)[top]] = pairs.hits[top]
     return right, corpus.documents[units]
@@ -108,18 +109,19 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
         floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
+    all_pairs, *_, mean_of_groups = table["errors"]
     raw_smce = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed)
     raw_gmce = mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed)
     return [
-        _figure("smce", "SMCE", table["errors"][0], raw_smce),
-        _figure("gmce", "Mean GMCE", table["errors"][-1], raw_gmce),
+        _figure("smce", "SMCE", all_pairs, raw_smce),
+        _figure("gmce", "Mean GMCE", mean_of_groups, raw_gmce),
         _figure("ece", "ECE (top label)", table["scores"]["ece"]),
         *_metric_figures(view, table["scores"]),
     ]
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return a row of `figures`. row: Its values. raw, calibrated: Intervals; without `calibrated` true_low etc. of `row`."""
+    """Return a row of `figures`. row: Its values. raw, calibrated: Intervals; the latter is by default row's true_low etc."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -128,7 +130,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `figures` for the metrics; metrics that are mean losses come first and have intervals."""
+    """Return the rows of `figures` for metrics; mean losses come first, with intervals. scores: Name -> values by kind."""
     pair_losses = losses(view.metrics)
     # Two columns for each loss: that of the raw scores, and that of the calibrated ones.
     both = (view.pairs.scores, view.calibrated)
@@ -174,7 +176,7 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
 
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return wrong labels (or entities) with the highest scores, by `describe_pair`, at most MAX_OF_KIND per (label, gold)."""
+    """Return up to MAX_ERRORS wrong predictions, highest score first, by `describe_pair`; MAX_OF_KIND per (label, gold)."""
     predicted_pairs = predicted_indices(corpus, view)
     wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]

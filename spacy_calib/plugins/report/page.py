@@ -78,7 +78,7 @@ def make_visible(data: Any) -> Any:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with so many decimals; None as a dash."""
+    """Format a number with `digits` decimals and a typographic minus sign; None as a dash."""
     return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 

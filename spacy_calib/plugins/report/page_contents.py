@@ -52,7 +52,7 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return (views of a pipe's tokens and entities, sentences on units without pairs)."""
+    """Return (contents by `view_contents` of a pipe's tokens and its entities; a sentence for each without pairs)."""
     from .contents import view_contents
 
     facts, views, notes = pipe_facts(table), [], []
@@ -88,6 +88,7 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
             versions[package] = version(package)
     documents = max(views, key=lambda view: view["documents"])["counted"]
     resampling = by_unit(**views[0]["table"]["by"])
+    # For each pipe with cut-offs: numbers of the entities above these, with a sentence on their promised precision.
     accepted = [(table.pipe.name, table.accepted) for table in evaluation.shown if table.accepted]
     return {
         "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {evaluation.given_as}",

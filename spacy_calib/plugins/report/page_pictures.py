@@ -39,6 +39,7 @@ def page_pictures(view: Mapping[str, Any], prefix: str) -> dict[str, list[Any]]:
         return {}
     noun, pictures = view["noun"], view["pictures"]
     groups = [row for row in pictures["groups"] if row["pairs"]][:MAX_DRAWN]
+    # A slice gets the keys of a row of errors, as it is drawn like a group.
     slices = [{"group": row["slice"], "name": row["slice"], **row} for row in (view["slices"] or {"rows": []})["rows"]]
     tops = pictures.get("top")
     drawings = {
@@ -72,7 +73,7 @@ def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
     for parent, child in parents:
         if child.tag.endswith(("}metadata", "}style")):
             parent.remove(child)
-    for element in root.iter():
+    for element in root.iter():  # HTML needs no namespaces, and no white space between elements
         element.tag = element.tag.rpartition("}")[2]
         attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
         element.attrib.clear()

@@ -24,7 +24,10 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return tokens start:end with up to WINDOW tokens of the sentence on either side, or a document; "…" marks a cut."""
+    """Return tokens start:end with up to WINDOW tokens of the sentence on either side; "…" marks a cut.
+
+    If the corpus has documents as rows, return the document without its neighbours, cut after _MAX_CHARACTERS characters.
+    """
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
@@ -32,7 +35,7 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
         return Passage("", textwrap.shorten(text, _MAX_CHARACTERS, placeholder=" …"), "")
     lead = "… " if low > first else ""
     trail = " …" if high < last else ""
-    gap = text[len(text.rstrip()) :]
+    gap = text[len(text.rstrip()) :]  # the space after the last token
     return Passage(lead + left.lstrip(), text.rstrip(), gap + right.rstrip() + trail)
 
 
@@ -44,13 +47,13 @@ def _join_words(corpus: ScoredCorpus, first: int, last: int) -> str:
 
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
     """Return the gold labels of tokens start:end as a text; a run of equal labels counts once, an unknown label is "?"."""
-    numbers = corpus.gold[start:end].tolist()
-    changes = [number for i, number in enumerate(numbers) if not i or number != numbers[i - 1]]
-    return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
+    labels = corpus.gold[start:end].tolist()
+    run_labels = [label for i, label in enumerate(labels) if not i or label != labels[i - 1]]
+    return " ".join(corpus.names[label] if label >= 0 else "?" for label in run_labels)
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Return a pair as a dict: "before", "text", "after", "carried" (the predicted label), "gold", "raw", "calibrated"."""
+    """Return words "before", "text", "after", "carried" (predicted label), "gold", scores "raw", "calibrated" of a pair."""
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":
         label_name = view.labels[int(view.pairs.tags[pair])]

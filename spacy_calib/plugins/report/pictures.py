@@ -19,7 +19,8 @@ def write_pictures(
 ) -> dict[str, Any]:
     """Write the pictures of the first pipe, and return their numbers.
 
-    paths: Files, or folders for several pictures. kind (str | None): Name of a picture, or "all". tags: For the picture "tags".
+    paths: Files, or folders for several pictures; without any, the numbers are only returned. kind (str | None): Name of a
+    picture, or "all". tags: For the picture "tags".
     RAISES C005, C030, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
     targets = picture_files(paths, kind, tags)
@@ -49,18 +50,18 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     if len(view) < view.n_bins:
         raise calib_error("C005", n_pairs=len(view), threshold=table.pipe.threshold, n_bins=view.n_bins)
     numbers = {name: picture_rows(name, view, unit.figures["errors"], tags) for name in names}
-    name = "entity" if view.kind == "entities" else table.annotation.kind.unit
-    return {"pipe": table.pipe.name, "unit": name, "pairs": len(view.pairs), "numbers": numbers}
+    unit_word = "entity" if view.kind == "entities" else table.annotation.kind.unit
+    return {"pipe": table.pipe.name, "unit": unit_word, "pairs": len(view.pairs), "numbers": numbers}
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:
     """Return the table of a pipe's entities if it scores any, else of its tokens or documents; of a parser always tokens."""
-    units = list(table.units.values())
+    units = list(table.units.values())  # entities, if any, come before tokens or documents
     return units[-1 if table.annotation.kind.of_arcs else 0]
 
 
 def picture_title(evaluation: Evaluation) -> str:
-    """Return the title of all pictures."""
+    """Return the title of all pictures: component, pipeline, data, a warning if these are the fit data, and the unit."""
     table = evaluation.shown[0]
     model = f"{table.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if table.seen and table.seen["many"] else ""

@@ -91,11 +91,15 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Return the reliability curve of n scores and hits. norm: "l2" or "l1", of the error. RAISES C001, C002: wrong values."""
+    """Return the reliability curve of n scores and hits, (n,) each, over `n_bins` adaptive bins.
+
+    norm (str): Error of the curve: "l2", root mean square distance of mean score and share of hits in a bin, or "l1", mean
+    distance. RAISES C001: values out of range. C002: lengths differ.
+    """
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
     error = error_of_table(table, norm) if len(table) else None
-    table = without_remnants(table, n_bins)
+    table = without_remnants(table, n_bins)  # for the drawing only; the error is that of all bins
     low, high = share_interval(table.mean_hit, table.counts)
     bins = assign(np.asarray(scores, dtype=np.float64), fixed_edges(HISTOGRAM_BINS))
     counts, histogram = table.counts.astype(int).tolist(), np.bincount(bins, minlength=HISTOGRAM_BINS).tolist()
@@ -114,9 +118,9 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
     if not small.any() or not len(large):
         return table
     target = np.where(target < 0, large[0], target)
-    index = np.searchsorted(large, target)
-    counts: Floats = np.bincount(index, table.counts).astype(np.float64)
-    means = [np.bincount(index, table.counts * values) / counts for values in (table.mean_score, table.mean_hit)]
+    new_bin = np.searchsorted(large, target)
+    counts: Floats = np.bincount(new_bin, table.counts).astype(np.float64)
+    means = [np.bincount(new_bin, table.counts * values) / counts for values in (table.mean_score, table.mean_hit)]
     return BinTable(counts, *means)
 
 
@@ -136,25 +140,25 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 def reliability_panel(
     raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10, norm: str = "l2"
 ) -> Panel:
-    """Return the numbers of a diagram of n pairs, raw and calibrated. norm: "l2" or "l1". RAISES C001, C002: bad values."""
+    """Return the numbers of a diagram of n pairs. n_bins, norm and errors: as for `reliability_curve`."""
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
-    """Return the numbers of a diagram of the pairs at these indices. calibrated (Floats): Score of all pairs."""
+    """Return the numbers of a diagram of the pairs at `index`. calibrated (Floats): Calibrated score of every pair."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
 def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
-    """Return the diagram of the top label of each token or entity, whose error is the ECE of `calib_score`."""
+    """Return the diagram of top labels, whose scores are in the attribute `calib_score`; its error is the ECE (norm "l1")."""
     top = top_pairs(pairs)
     note = f"{len(top):,} top labels"
     return _subset_panel(pairs, calibrated, top, "calib_score", note, n_bins, "l1")
 
 
 def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
-    """Return the accuracy "raw" and "calibrated" of the most confident "shares" of top labels; empty lists without pairs."""
+    """Return the accuracy of the most confident top labels, by "raw" and "calibrated" scores, for "shares" of 1 to 100 %."""
     top = top_pairs(pairs)
     shares = COVERAGE if len(top) else ()
     scores_by_kind = {"raw": pairs.scores[top], "calibrated": calibrated[top]}
@@ -170,7 +174,7 @@ def group_panels(
 ) -> list[Panel]:
     """Return a panel for each group of tags, with its tags and their frequencies (Kranzlein et al. 2021, Table 1).
 
-    labels (Sequence[str]): The tags, as columns of the pairs. noun (str): Word for a tag.
+    labels (Sequence[str]): Names of the tags, which `pairs.tags` are indices of. noun (str): Word for a tag.
     """
     return [
         _subset_panel(pairs, calibrated, index, f"Group {name}", group_note(groups, group, labels, noun), n_bins)
@@ -179,7 +183,7 @@ def group_panels(
 
 
 def group_note(groups: Groups, index: int, labels: Sequence[str], noun: str = "tag") -> str:
-    """Return the text above a group's diagram: number, first two names, and frequencies of its tags."""
+    """Return the text above a group's diagram: number, first two names (of `labels`), and gold frequencies of its tags."""
     tags = groups.tags_in(index)  # the most frequent first
     if not len(tags):
         return f"no {noun}s"
@@ -197,7 +201,7 @@ def cut_text(text: str, width: int = 28) -> str:
 
 
 def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Sequence[str], n_bins: int = 10) -> list[Panel]:
-    """Return the diagram of each tag's pairs. labels (Sequence[str]): The tags by column, all of `tags` among them."""
+    """Return the diagram of the pairs of each of `tags`. labels (Sequence[str]): Names that `pairs.tags` are indices of."""
     panels = []
     for tag in tags:
         index = np.flatnonzero(pairs.tags == list(labels).index(tag))

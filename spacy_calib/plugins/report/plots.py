@@ -120,13 +120,17 @@ def _errors_height(rows: Sequence[dict[str, Any]]) -> float:
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw reliability diagrams in a new figure, `columns` side by side (None: all). measure (str): Error in the legends."""
+    """Draw reliability diagrams in a new figure, and return it.
+
+    measure (str): Name in the legends of the calibration error of a curve: "SMCE" of all pairs, "GMCE" of a group, "ECE" of top
+    labels. histograms (bool): Draw a histogram of the scores below each. columns (int | None): Diagrams in a row; None for all.
+    """
     n_columns = min(len(panels), columns or len(panels))
     n_rows = -(-len(panels) // n_columns)  # rounded up
     width = 3.3 if len(panels) > 1 else 4.4
     height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
     figure = figure_class()(figsize=(width * n_columns + 0.3, height * n_rows + 0.3), layout="constrained")
-    grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)  # each has a histogram below
+    grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)  # a row of histograms below each
     grid = figure.add_gridspec(grid_rows, n_columns, height_ratios=heights)
     first = None
     for index, panel in enumerate(panels):
@@ -194,7 +198,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
     for row, mark in enumerate(marks):
         _draw_error(ax, row, mark)
     ax.set_yticks(range(len(marks)), [drawable(mark["name"]) for mark in marks])
-    ax.set_ylim(len(marks) - 0.4, -0.6)
+    ax.set_ylim(len(marks) - 0.4, -0.6)  # the first row on top
     ax.set_xlim(left=0)
     ax.set_xlabel("calibration error (lower is better)")
     quiet_frame(ax)
@@ -204,7 +208,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
 
 
 def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
-    """Draw an ErrorRow, as the dict `mark`, at a height: an arrow from raw to calibrated, the interval, the noise floor."""
+    """Draw a row of errors (`mark`, by `error_marks`) at a height: arrow from raw to calibrated, interval, noise floor."""
     raw, new = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
         ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)
@@ -252,5 +256,5 @@ def _add_error_plot_legend(ax: Any) -> None:
 
 
 def drawable(text: str) -> str:
-    """Return a text for a picture, with dollars escaped and control characters made visible, which SVG does not allow."""
+    """Return a text for a picture: with "$" escaped (matplotlib's formulas) and control characters visible (SVG lacks them)."""
     return visible(text, keep="\n").replace("$", r"\$")

@@ -105,12 +105,12 @@ def _get_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def marks_spans(layer: str) -> bool:
-    """Return whether the scores of an annotation are of entities or categorized spans."""
+    """Return whether the scores of an annotation ("ner", "spans" and a key, "tag" ...) are of entities or other spans."""
     return plain_name(layer) in ("ner", "biluo") or layer.startswith(SPANS_PREFIX)
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each token that is not white space, or one of a whole Doc with a category. RAISES C095: no scores."""
+    """Return a mark for each word, without label if not scored, or one for a Doc with a category. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -129,7 +129,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_spans(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each entity or labelled span. RAISES C095: no scores. C096: the scores are not of spans."""
+    """Return a mark for each entity or labelled span, with its scores if any. RAISES C095: no scores. C096: not of spans."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -141,7 +141,7 @@ def read_spans(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_units(doc: Doc, attr: str, units: Callable[[Doc], Iterable[Span]], unit_word: str) -> list[Mark]:
-    """Return a mark for each unit with a score. units (Callable): (doc) -> its units. unit_word (str): Label of the marks."""
+    """Return a mark for each unit (a sentence or link) with a score. units: (doc) -> its units. unit_word: Their label."""
     return [
         Mark(unit.start, unit.end, unit_word, values.raw, values.calibrated)
         for unit in units(doc)

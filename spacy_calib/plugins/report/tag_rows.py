@@ -32,7 +32,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     slices = view.tag_slices()
     present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
     present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
-    has_label_counts = view.kind != "entities" and view.has_label_columns
+    has_label_counts = view.kind != "entities" and view.has_label_columns  # edit trees are no labels
     return [
         {
             "tag": view.labels[tag],
@@ -48,10 +48,11 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
 
 
 def _gold_predicted_precision(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Floats]:
-    """Return (number of gold tokens, number of predicted tokens, precision) of each tag, (n_tags,); zeros for entities."""
+    """Return (number of gold tokens, number of predicted tokens, precision) of each tag, (n_tags,); zeros if unknown."""
     n = len(view.labels)
-    if view.kind == "entities" or not view.has_label_columns:
+    if view.kind == "entities" or not view.has_label_columns:  # columns that are edit trees are no labels
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
+    # The names of the corpus begin with the labels of the view; names after these n have no row.
     gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
     has_gold = (corpus.right >= 0) & (corpus.labels >= 0)
     n_predicted = np.bincount(corpus.labels[has_gold], minlength=n)[:n]
@@ -76,18 +77,18 @@ def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
 
 
 def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
-    """Return the tags whose calibrated error exceeds the noise floor most.
+    """Return the tags whose calibrated error exceeds the noise floor, the largest debiased error first.
 
     RETURNS (dict): "enough" (pairs that a tag needs), "judged" (number of tags with as many), "beyond" (number of those above
     the 95 % noise floor), "tags": the worst of them, each with "tag", "pairs", "error", "floor95", "mean" (score), "right",
     "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples".
     """
     slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.min_tag_pairs}
-    excess = {
+    debiased_errors = {
         tag: debiased_calibration_error(view.calibrated[part], view.pairs.hits[part], view.n_bins) or 0.0
         for tag, part in slices.items()
     }
-    order = sorted((tag for tag in excess if excess[tag] > 0), key=lambda tag: (-excess[tag], tag))
+    order = sorted((tag for tag, error in debiased_errors.items() if error > 0), key=lambda tag: (-debiased_errors[tag], tag))
     rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
     worst = [{**row, "examples": _examples(corpus, view, slices[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
     return {"enough": view.min_tag_pairs, "judged": len(slices), "beyond": len(rows), "tags": worst}

@@ -63,7 +63,7 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of calib pipes (None: all fitted ones), entities first. RAISES C027: none. C021, C069: no scores."""
+    """Return the ways to show calib pipes (None: all fitted ones), entities first. RAISES C027: none. C021, C069: no scores."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
@@ -80,7 +80,7 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
         ("category of the text", "text") if annotation.kind.of_documents else (f"{plain_name(layer)} of each word", "word")
     )
     yield TextView(f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr))
-    if annotation.kind.span_event:
+    if annotation.kind.span_event:  # a sentence is right if all its arcs are, a link if its entity is: each has a score
         name = f"{component}: {annotation.kind.span_event}{suffix}"
         read = partial(read_units, attr=attr, units=annotation.spans_on, unit_word=unit_word)
         yield TextView(name, unit_word, pipe, read)
@@ -169,14 +169,15 @@ class Viewer:
 def _check_origin(environ: dict[str, Any]) -> None:
     """Check that a request comes from our page. RAISES C730: it names another host (DNS rebinding) or origin."""
     port = environ["SERVER_PORT"]
-    hosts = [f"{name}{port_suffix}" for port_suffix in ([f":{port}"] + [""] * (port == "80")) for name in (_HERE, "localhost")]
+    port_suffixes = [f":{port}", ""] if port == "80" else [f":{port}"]  # browsers leave out port 80
+    hosts = [f"{name}{port_suffix}" for port_suffix in port_suffixes for name in (_HERE, "localhost")]
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
     if host not in hosts or origin not in (None, f"http://{host}"):
         raise calib_error("C730", wanted=f"http://{hosts[0]}", given=host if host not in hosts else origin)
 
 
 def read_form(environ: dict[str, Any]) -> dict[str, str]:
-    """Return the fields "text" and "view" of a request. RAISES C732: it is too long. C735: it is no such form, or cut off."""
+    """Return the fields "text" and "view" of a request. RAISES C732: it is too long. C735: it is cut off, or no form."""
     length_text = environ.get("CONTENT_LENGTH") or ""
     if not (length_text.isascii() and length_text.isdigit()):
         raise calib_error("C735")
@@ -231,7 +232,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
     """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any. RAISES OSError: it cannot be opened."""
 
     daemon_threads = True
-    allow_reuse_address = os.name != "nt"  # there it would let two servers open one port
+    allow_reuse_address = os.name != "nt"  # on Windows two servers could open one port
 
     def __init__(self, viewer: Viewer, port: int = 0):
         super().__init__((_HERE, port), Handler)

@@ -27,7 +27,7 @@ def ask_in_terminal(tasks: Sequence[Task], path: Path, anew: bool = False) -> in
     anew (bool): Ask about all; the first answer replaces the file.
     RAISES C055: the file cannot be written. C535: it has answers to other questions.
     """
-    records, saved = [to_prodigy(task) for task in tasks], dict[int, str]()
+    records, saved = [to_prodigy(task) for task in tasks], dict[int, str]()  # saved: number of a task -> line of its answer
     numbers = {_key_of(record): number for number, record in enumerate(records)}
     try:
         for line in path.read_text(encoding="utf8").splitlines() if path.exists() and not anew else ():

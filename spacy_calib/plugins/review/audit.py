@@ -57,7 +57,7 @@ class Doubt(NamedTuple):
 
     @property
     def priority(self) -> float:
-        """Sort key, highest first; its weights were chosen on errors planted in EWT dev."""
+        """Sort key, highest first: a low p_gold, then a high p_rival and a low raw score. Chosen on errors planted in EWT."""
         raw = self.p_gold if self.raw is None else self.raw
         return self.p_rival / 100 - max(self.p_gold, _MIN_PROBABILITY) - log10(max(raw, _MIN_RAW)) / 1000
 
@@ -83,7 +83,8 @@ class Audit:
 
 def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
     """Audit annotations with one label per row. raw: Raw score of each row's gold label, (n,); NaN leaves a row out."""
-    rows = np.flatnonzero((corpus.gold >= 0) & (np.diff(corpus.indptr) > 0) & ~np.isnan(raw) & _not_blank(corpus))
+    has_gold, has_scores = corpus.gold >= 0, np.diff(corpus.indptr) > 0
+    rows = np.flatnonzero(has_gold & has_scores & ~np.isnan(raw) & _not_blank(corpus))
     doubts, is_top, top_scores = [], [], []
     for row in rows.tolist():
         gold, part = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
@@ -98,7 +99,7 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
 
 
 def audit_arcs(corpus: ScoredCorpus) -> Audit:
-    """Audit arcs, of which only the predicted one has a score."""
+    """Audit arcs. Only the predicted arc has a score; a gold arc that differs has at most the rest of the probability."""
     rows = np.flatnonzero((corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated) & _not_blank(corpus))
     right, scores = corpus.right[rows] == RIGHT, corpus.calibrated[rows]
     doubts = [
@@ -119,15 +120,13 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
     rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
-    for row in rows.tolist():  # gold labels below the threshold
+    for row in rows.tolist():  # gold labels below the threshold, unless the component never scores them
         gold = int(corpus.gold[row])
         if gold in scored_tags and (row, gold) not in scored_pairs:
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
-    return Audit.from_doubts(
-        doubts,
-        len(with_gold),
-        estimate_wrong(np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)),
-    )
+    # Each pair is a yes-or-no question, whose likelier answer is the top label.
+    top_scores, is_top = np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)
+    return Audit.from_doubts(doubts, len(with_gold), estimate_wrong(top_scores, is_top))
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
@@ -164,7 +163,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
 
 def _outside_scores(corpus: ScoredCorpus) -> Floats:
     """Return the probability that each token is outside of all entities, (n_tokens,)."""
-    if OUTSIDE not in corpus.names:
+    if OUTSIDE not in corpus.names:  # only labels of entities have scores
         return 1 - np.nan_to_num(corpus.calibrated)
     scores, is_outside = np.zeros(len(corpus)), corpus.tags == corpus.names.index(OUTSIDE)
     scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
@@ -211,7 +210,7 @@ def _find_overlaps(
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] | None = None
 ) -> list[Task]:
-    """Return a task for each doubt, with the rival as alternative. unit: Of units.KINDS. extra: (doubt) -> further fields."""
+    """Return a task for each doubt, with the rival as alternative. unit: Of units.KINDS. extra: (doubt) -> audit fields."""
     names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
     index = {name: i for i, name in enumerate(names)}
     firsts, lasts, labels = (
@@ -222,7 +221,8 @@ def audit_tasks(
     units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
     priorities = np.array([item.priority for item in doubts])
     indices: Ints = np.arange(len(doubts))
-    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, indices, indices, {})
+    values = np.zeros(len(corpus))  # doubts of tokens, which only sentences and documents of tokens need
+    queue = Queue(replace(corpus, names=names), units, values, priorities, order=indices, candidates=indices, left_out={})
     pairs = zip(tasks_of(queue), doubts, strict=True)
     return [_audit_task(corpus, task, doubt, {} if extra is None else extra(doubt)) for task, doubt in pairs]
 

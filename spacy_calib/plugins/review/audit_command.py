@@ -90,7 +90,7 @@ def audit(
 
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
-    """Return whether the audit needs scores below the threshold: only annotations with one label per row do."""
+    """Return whether the audit needs scores below the threshold: only for one label per row, not for arcs or spans."""
     return not (annotation.kind.overlapping or annotation.kind.of_arcs or span_labels)
 
 
@@ -104,7 +104,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     if reads_low_scores(calib.annotation, calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOW_THRESHOLD)
     order = nlp.pipe_names  # scores are of what the component itself finds, so later pipes that change it do not run
-    last = max(map(order.index, [calib.name, *sentence_finders(nlp)[:1]]))
+    last = max(map(order.index, [calib.name, *sentence_finders(nlp)[:1]]))  # sentences are the context of doubted labels
     names = [name for name in order[: last + 1] if name != calib.name]
     annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, title="Reading scores"))
     score_out_of_fold(calib, annotated_examples, partial(with_progress, silent=run.silent))

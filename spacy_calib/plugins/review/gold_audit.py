@@ -32,7 +32,7 @@ def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCor
         return corpus.row_unit, audit_arcs(corpus)
     if calib.lookup.span_labels():
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
-    if annotation.kind.overlapping:
+    if annotation.kind.overlapping:  # a unit may have several labels
         return corpus.row_unit, audit_pairs(corpus)
     return corpus.row_unit, audit_rows(corpus, _read_raw_gold(calib, examples, corpus))
 
@@ -41,14 +41,15 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
     """Return the raw score of each row's gold label, (n,); NaN if the component lacks the label or did not run."""
     component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
-    gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]  # column of each row, or -1
+    # Column of each row's gold label, or -1: the -1 at the end is for rows without gold, whose index is -1.
+    gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
     for numbers in util.minibatch(range(len(examples)), _BATCH):
         reasons = calib.source.missing(component, [examples[i].predicted for i in numbers])
         readable = [i for i, reason in zip(numbers, reasons, strict=True) if not reason]
         if not readable:
             continue
         rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])
-        raw_gold[rows] = 0.0
+        raw_gold[rows] = 0.0  # of labels that are not among the marginals
         marginals = calib.source.read(component, [examples[i].predicted for i in readable]).marginals_above(0.0)
         is_gold = gold[rows[marginals.rows]] == marginals.tags
         raw_gold[rows[marginals.rows[is_gold]]] = marginals.scores[is_gold]
@@ -88,7 +89,7 @@ def score_out_of_fold(
         raise calib_error("C625")
     example_of_word = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
     fold_of = np.zeros(len(examples), dtype=np.intp)
-    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)  # of about equally many words
+    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)  # of about equally many words; an empty Doc is one
     for fold in progress(range(int(fold_of.max()) + 1), "Fitting and scoring"):
         calib.fit([examples[i] for i in np.flatnonzero(fold_of != fold).tolist()])
         for batch in util.minibatch((examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist()), _BATCH):

@@ -28,10 +28,10 @@ def machine_memory() -> int:
 
 
 def check_size(examples: Iterable[Example], path: Path, bytes_per_token: int) -> Iterator[Example]:
-    """Yield the examples. bytes_per_token: As SCORES etc. RAISES C093: their tokens take more than half of the memory."""
-    n_tokens, most = 0, machine_memory() // 2 // bytes_per_token
+    """Yield the examples. bytes_per_token: Needed memory. RAISES C093: the tokens need more than half of the machine's."""
+    n_tokens, max_tokens = 0, machine_memory() // 2 // bytes_per_token
     for example in examples:
         n_tokens += len(example.reference)
-        if n_tokens > most:
-            raise calib_error("C093", path=path, most=f"{most:,}")
+        if n_tokens > max_tokens:
+            raise calib_error("C093", path=path, most=f"{max_tokens:,}")
         yield example

@@ -50,7 +50,12 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """Where (`output`) and how (`format`) a queue is written and printed. suffixes: Suffix -> format. RAISES C056: another."""
+    """Where and how a queue is written and printed.
+
+    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS) is that of the printed result;
+    "jsonl", "csv" or one of TOOLS is that of the file, or, without a file, of the printed queue. silent (bool): Print nothing.
+    suffixes (Mapping): Suffix of the file -> its format. RAISES C056: another suffix.
+    """
 
     output: Path | None
     format: str = "table"
@@ -68,8 +73,8 @@ class QueueOutput:
 
     @property
     def form(self) -> str | None:
-        """The format of the queue, "json" for all results; None if only a table is printed."""
-        if self.format not in FORMATS:
+        """The format of the queue: a key of `WRITERS`, "names" or "spacy"; "json" for all results; None if not written."""
+        if self.format not in FORMATS:  # "table" and "json" are formats of the printed result, not of the queue
             return self.format
         return None if self.output is None else self.suffixes[self.output.suffix]
 
@@ -99,7 +104,7 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
     """Return the unit of a queue's record, in brackets, with the text around it, on one line of limited width."""
     text, focus = record["text"], record["focus"]
     starts = [mark["start"] for mark in record["marks"] if text[mark["start"] : mark["end"]] == focus]
-    if not starts and text.count(focus) != 1:
+    if not starts and text.count(focus) != 1:  # its place in the text is not known
         return shorten(text, _TEXT_WIDTH)
     start = starts[0] if starts else text.index(focus)
     unit = f"[{shorten(focus, _TEXT_WIDTH * 2 // 3)}]"
@@ -134,7 +139,7 @@ def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequen
         for key, value in example.reference.user_data.items():
             doc.user_data.setdefault(key, value)
         write_gold_names(doc, annotation)
-        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]
+        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]  # how it was sampled
         docs[rows_by_doc[number]["rank"]] = doc
     write_file(output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 

@@ -93,10 +93,10 @@ def rank(
 
     RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
         `plugins.review.queue.findings.summarize_order`, of the units that are not left out; "wrong_range": lowest and highest
-        number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
+        number of wrong ones by the range of bias of a pretrained calibration, else None; "seen": overlap with the fit data,
         `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left
         out; "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random
-        sample of entities "sample", as `describe_sample` returns it; with --ask the number "answered".
+        sample of entities "sample", as `describe_sample` returns it; with --ask the number of questions "answered".
     RAISES CalibError: any bad input.
     """
     suffixes = {**RANK_SUFFIXES, ".csv": "names"} if accepted and order != "random" else RANK_SUFFIXES
@@ -113,7 +113,7 @@ def rank(
     kind = unit_of(pipe, unit)
     _check_pipe(pipe, kind, queue_output, flags)
     is_on_screen = output is None and format == "table"
-    # With these options entities have different chances to be sampled, so that answers promise nothing.
+    # With these options entities have different probabilities to be sampled, so the answers show no precision.
     has_equal_chances = not (not_accepted or exclude or per_doc)
     plan = QueuePlan(
         kind,
@@ -128,6 +128,7 @@ def rank(
         labelled=labelled_texts(nlp, exclude) if exclude else None,
         is_sample=kind == "entity" and order == "random" and has_equal_chances and pipe.spans.groups is not None,
     )
+    # A limited queue, or one of longer units, has too few tasks to count.
     bytes_per_token = SCORES + (TASKS if plan.n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
     corpus, overlap = run.score(nlp, pipe, "Ranking", watch)
@@ -169,7 +170,7 @@ def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units to review. RETURNS (tuple): Their tasks; what `rank` returns."""
+    """Choose units to review by a plan. RETURNS (tuple): A task for each, in order; the dict that `rank` returns."""
     from ...pipe.label_names import shown_names
     from .queue.findings import summarize_order
     from .queue.formats import to_record
@@ -191,21 +192,24 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple
         result["sample"], questions = describe_sample(pipe, queue, plan)
         tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:
-        # A card's bias (mean score - share of right ones) is that of all tokens or all entities; of others nothing is known.
+        # A card's bias (lowest and highest mean score - share of right ones) is of all tokens or entities, not of a selection.
         is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
         n, wrong = result["units"], result["expected_wrong"]
-        result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None
+        result["wrong_range"] = [min(max(wrong + n * bound, 0.0), n) for bound in bias] if is_known else None
         result["expected_wrong"] = wrong if is_known else None
     return tasks, result
 
 
 def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Describe a random sample of entities: what the scores let expect of its answers, and the sample's data for each task.
+    """Describe a random sample of entities: how many answers will probably suffice, and the data to save with each question.
 
-    RETURNS (tuple): A dict, and for each task a dict that `gold.sampled_answers` reads. The first has "documents": number of
-        documents that are sampled from; "precision": mean score of the candidates, None without any; "promises": for each of
-        PRECISIONS how many answers probably promise it, as a dict of `expect_promise`. A sample of accepted entities has
-        instead "wanted": precision of the cut-offs, and "needed": how many answers probably confirm it (`answers_to_check`).
+    `queue.order` are entities sampled from `queue.candidates`: from all entities, or all above their cut-offs.
+    RETURNS (tuple): A dict, and for each sampled entity a dict that is read again with its answer: "calib" (identity of the
+        calibration), "drawn_from" (number of documents), "accepted" (share of all entities that are candidates), "label",
+        "score", "document", "cutoff" (None: any score). The first has "documents": number of documents with candidates;
+        "precision": mean score of the candidates, None without any; "promises": for each of PRECISIONS the number of answers
+        that probably give a cut-off with this precision, as a dict of `expect_promise`; or for a sample of accepted entities
+        "wanted": precision of the cut-offs, and "needed": number of answers that probably confirm it.
     """
     spans, cutoffs, groups = queue.corpus.spans, pipe.spans.cutoffs, pipe.spans.groups
     documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
@@ -213,7 +217,7 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
     mean_score = float(scores.sum()) / len(scores) if len(scores) else None
     names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
     sample: dict[str, Any] = {"documents": n_documents, "precision": mean_score}
-    cutoff_of_each: list[float | None] = [None] * len(names)
+    cutoff_of_each: list[float | None] = [None] * len(names)  # of each sampled entity, as the names
     if plan.accepted and cutoffs and groups:
         labels = pipe.lookup.span_labels()
         columns = np.array([labels.index(name) for name in names], dtype=np.intp)
@@ -228,7 +232,7 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
 
 
 def show_sample(result: dict[str, Any]) -> None:
-    """Print how many answers to a random sample probably promise a precision, or show that a promised one holds."""
+    """Print how many answers about a random sample probably give a cut-off with a precision, or confirm that of a cut-off."""
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return
@@ -238,9 +242,9 @@ def show_sample(result: dict[str, Any]) -> None:
         n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
         msg.text(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
     for row in sample.get("promises", ()):
-        most = min(SIZES[-1], result["units"])
-        reach = f"out of reach with {most:,} answers"
-        if row["answers"] is not None and row["answers"] <= most:
+        max_answers = min(SIZES[-1], result["units"])
+        reach = f"out of reach with {max_answers:,} answers"
+        if row["answers"] is not None and row["answers"] <= max_answers:
             reach = f"promised by probably {row['answers']:,} answers, for {in_percent(row['accepted'])} % of the entities"
         msg.text(f"At least {100 * row['precision']:g} % right: {reach}.")
 
@@ -256,7 +260,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     elif result["order"] == "random":
         msg.divider(f"{result['units']:,} {plural}, in random order")
     else:
-        first = "certain" if result["below"] else "doubtful"
+        first = "certain" if result["below"] else "doubtful"  # accepted entities come in the opposite order
         msg.divider(f"{result['units']:,} {plural}, most {first} first (by {result['order']})")
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:

@@ -69,7 +69,7 @@ class Queue:
 
 
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
-    """Choose the units of a corpus to review, by a plan."""
+    """Choose the units of a corpus to review and their order, by a plan."""
     units, values = units_of(corpus, plan.kind), token_doubts(corpus, plan.order)
     words, keys = units.counts(corpus.lengths), unit_keys(corpus, units)
     if plan.is_stratified:
@@ -77,13 +77,14 @@ def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     else:
         scores = unit_doubts(corpus, units, plan.order, plan.seed)
         scores = 1 - scores if plan.accepted else scores  # the most certain first
-    nowhere = np.full(len(units), False)
-    is_unwanted = nowhere if plan.accepted is None else corpus.spans.accept != int(plan.accepted)  # beyond its cut-off
+    no_unit = np.full(len(units), False)
+    # With plan.accepted units are entities, and one on the other side of its cut-off is left out.
+    is_unwanted = no_unit if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
     is_left_out = {
-        "accepted": nowhere if plan.accepted else is_unwanted,
-        "below": is_unwanted if plan.accepted else nowhere,
+        "accepted": no_unit if plan.accepted else is_unwanted,
+        "below": is_unwanted if plan.accepted else no_unit,
         "too_short": units.counts(corpus.lengths * corpus.is_word) < plan.min_words,
-        "excluded": nowhere if plan.labelled is None else find_labelled(corpus, units, keys, plan.labelled),
+        "excluded": no_unit if plan.labelled is None else find_labelled(corpus, units, keys, plan.labelled),
     }
     documents = corpus.documents_of(corpus.docs[units.firsts])
     chosen_units = select_units(plan, scores, units.raw, documents, words, keys, is_left_out)
@@ -112,7 +113,7 @@ def select_units(
         left_out[reason] = int(has_reason[order].sum())
         order = order[~has_reason[order]]
     n_with_repeats = len(order)
-    if not (plan.repeats or plan.accepted or plan.is_sample):
+    if not (plan.repeats or plan.accepted or plan.is_sample):  # a list or a sample of entities has each of them
         order = order[np.sort(np.unique(keys[order], return_index=True)[1])]  # the first of equal texts
     left_out["repeats"] = n_with_repeats - len(order)
     candidates = np.sort(order)
@@ -186,6 +187,7 @@ def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
     """
     rng, (_, codes) = np.random.default_rng(seed), np.unique(documents, return_inverse=True)
     n, m = min(n, len(codes)), len(codes)
+    # Entities sorted by a random number of their document, then by one of their own.
     order = np.lexsort((rng.random(m), rng.permutation(int(codes.max(initial=-1)) + 1)[codes]))
     picks = (np.arange(n) + rng.random()) * (m / max(1, n))
     return rng.permutation(order[np.minimum(picks.astype(np.intp), m - 1)])

@@ -30,6 +30,7 @@ def average_precision(doubts: Floats, ties: Floats, wrong: NDArray[np.bool_]) ->
     """
     from sklearn.metrics import average_precision_score
 
+    # Place of each unit's (doubt, tie) among the distinct ones, which equal units share.
     ranks = np.unique(np.stack([doubts, ties], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     return float(average_precision_score(wrong, ranks)) if wrong.any() else None
 

@@ -34,7 +34,7 @@ _PARTIAL_UNITS = ("token", "entity")
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as plain data: _COLUMNS but "label", the spans as "marks", "drawn", and of an audit _AUDIT_COLUMNS."""
+    """Return a task as a dict: _COLUMNS but "label", "marks" (spans), "drawn" (sampling), and of an audit _AUDIT_COLUMNS."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     return {**record, **(task.audit_fields or {}), "drawn": task.sampling}
@@ -119,6 +119,7 @@ def _meta(task: Task) -> dict[str, Any]:
         "sentence": task.sentence, "unit": task.unit, "drawn": task.sampling,
     }  # fmt: skip
     spans = [f"{span.start} {span.end} {span.label}" for span in task.spans]
+    # An answer about some spans leaves the rest of the text unlabelled.
     if spans and (task.asks_each_span or task.unit in _PARTIAL_UNITS):
         ours["asked"] = spans[0] if task.unit in _PARTIAL_UNITS else spans
     if task.unit == DOCUMENT:
@@ -178,13 +179,14 @@ def to_names(tasks: Iterable[Task]) -> Iterator[str]:
     Columns "start" and "end" count characters of the "document", which has its id as name, or the line of its text.
     """
     yield "\ufeff"
-    rows = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
-    lines = ([task.focus, task.spans[0].label, _cell(task.score), *task.place, name] for task, name in rows)
+    named_tasks = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
+    lines = ([task.focus, task.spans[0].label, _cell(task.score), *task.place, name] for task, name in named_tasks)
     yield from csv_lines(("text", "label", "score", "start", "end", "document"), lines)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
     """Return the cells of a task's row, in the order of the columns; its label is that of the focus."""
+    # Of a unit with several labels the focus is a word, whose first alternative is its predicted label.
     label = " ".join(span.label for span in task.spans) if task.has_one_label else next(iter(task.alternatives))
     record = {
         **to_record(task),

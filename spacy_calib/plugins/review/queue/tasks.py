@@ -148,7 +148,7 @@ def _spans(
     tokens: list[tuple[int, int, bool]],
     gold_names: Mapping[str, str],
 ) -> list[TaskSpan]:
-    """Return a unit's spans: the unit if it has one label, else its entities or labelled tokens. offset: First of `tokens`."""
+    """Return a unit's spans: itself if it has one label, else entities or labelled tokens. offset: tokens[0] in the corpus."""
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.labels[number] >= 0:
         candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
@@ -166,15 +166,16 @@ def _spans(
     return [
         TaskSpan(first, last, tokens[first][0], tokens[last][1], names.get(label, label), score)
         for first, last, label, score in text_spans
-        if first <= last
+        if first <= last  # not only in white space at the ends, which the text lacks
     ]
 
 
 def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, int, float]]:
     """Return (start, end, index of the label, calibrated score) of the scored spans in tokens first:last of a corpus."""
     spans = corpus.spans
-    of_doc = np.arange(*np.searchsorted(spans.docs, [corpus.docs[first], corpus.docs[first] + 1]))
-    offset = int(corpus.doc_starts[corpus.docs[first]])
+    doc = int(corpus.docs[first])
+    of_doc = np.arange(*np.searchsorted(spans.docs, [doc, doc + 1]))  # indices of its spans, which are sorted by Doc
+    offset = int(corpus.doc_starts[doc])
     indices = of_doc[(spans.starts[of_doc] + offset >= first) & (spans.ends[of_doc] + offset <= last)]
     return [
         (int(spans.starts[i]) + offset, int(spans.ends[i]) + offset, int(spans.labels[i]), float(spans.calibrated[i]))

@@ -55,8 +55,9 @@ class ReviewUnits:
         return totals[self.lasts] - totals[self.firsts]
 
     def _reduce(self, combine: np.ufunc, values: Floats) -> Floats:
-        """Combine the values of each unit's tokens, (n,). Every second result of `reduceat` is of tokens between units."""
+        """Combine the values of each unit's tokens, (n,). combine (np.ufunc): np.add, for instance. values: One per token."""
         bounds = np.stack([self.firsts, self.lasts], axis=1).reshape(-1)
+        # The value 0 is appended as a bound may follow the last token; every second result is of the tokens between units.
         return combine.reduceat(np.append(values, 0.0), bounds)[::2] if len(bounds) else np.zeros(0)
 
 
@@ -76,6 +77,7 @@ def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
     """Return sentences or documents with a scored token: wrong if one is wrong, right if all are. starts: First tokens."""
     index = np.flatnonzero(corpus.is_counted)
+    # Numbers of the units that have a scored token, and the place in `index` of the first one of each.
     numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
     if not len(index):
         empty = np.zeros(0)
@@ -94,7 +96,7 @@ def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
 
 
 def _products(scores: Floats, firsts: Ints) -> Floats:
-    """Return the product of each run of scores, from the sum of logarithms, since the product of many small scores is 0."""
+    """Return the product of each run of scores, which begin at `firsts`. Logarithms are added, as small products would be 0."""
     return np.exp(np.add.reduceat(np.log(np.maximum(scores, np.finfo(float).tiny)), firsts))
 
 
@@ -109,7 +111,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
     index, starts = index.reshape(-1), corpus.sentence_starts
     digests = [digest(corpus.text(*bounds)) for bounds in _bounds(starts[sentences], starts[sentences + 1])]
     keys: Digests = np.array(digests, dtype=np.uint64)[index]
-    for tokens in (units.firsts, units.lasts):
+    for tokens in (units.firsts, units.lasts):  # the key depends on the text and both positions in the sentence
         keys = splitmix64(keys + (tokens - starts[sentences][index]).astype(np.uint64) + STEP)
     return keys
 
