@@ -186,7 +186,7 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return a reading for each beam of `beam_parse`. final_entities: For each beam; None takes those of its best parse."""
+    """Return a reading for each beam of `beam_parse`. final_entities: Predicted ones of each Doc; None for the best parse's."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):
