@@ -176,12 +176,12 @@ class FitInfo(Serializable):
         return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Return whether these cut-offs are those of the card that the pretrained maps come from."""
+        """Return whether these cut-offs are those of the card (description) of the pretrained maps that the pipe got."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """The card's 95 % interval of (mean score - share right) on new texts; None after a fit or an adaptation."""
+        """The 95 % interval of (mean score - share right) on new texts; only for pretrained maps, whose card contains it."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 
