@@ -58,7 +58,7 @@ _SPAN_COLUMNS = {
 
 
 class TokenValues(NamedTuple):
-    """The raw and the calibrated probability that a unit's label is right."""
+    """The raw and the calibrated probability that the label of a token (or of a document) is right."""
 
     raw: float
     calibrated: float

@@ -17,7 +17,7 @@ from .store import Block, find_spans, link_values, rows_of
 
 
 class ScoredSpan(NamedTuple):
-    """A span (or link, with its identity as label) and its probability before (raw) and after calibration (score).
+    """A span, or entity with its identity (`kb_id_`) as label, and its probability before (raw) and after calibration (score).
 
     start, end (int): First token, and last token + 1. accept (bool | None): Whether the score reaches its cut-off; None without
     cut-offs, and for candidates. event (str): Name of the rule by which a span counts as right, "exact" for instance.

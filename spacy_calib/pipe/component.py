@@ -161,7 +161,7 @@ class Calibrator(Pipe, PipeSettings):
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name
-        PipeSettings.__init__(self, **settings)
+        PipeSettings.__init__(self, **settings)  # checks the settings, and makes each an attribute
         self._check_prefix(nlp)
         register(self.attr)
         if self.score_name is not None:

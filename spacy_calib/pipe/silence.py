@@ -21,7 +21,7 @@ class SilenceCheck:
 
     def __init__(self, pipe: Calibrator):
         self._pipe, self._annotation = pipe, pipe.annotation
-        self._why: str | None = None
+        self._why: str | None = None  # the reason, "" if none is found; None until a Doc has units to score
         self.n_docs = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:

@@ -45,6 +45,7 @@ HERE = "the fit data"  # source of the tag counts if none were given: the fit co
 
 
 def _layer(value: Any, where: str) -> str:
+    """Read the name of an annotation in a saved state. where: Its place there, for messages."""
     layer: str = text(value, where)
     kind_of(layer)  # raises C001 for an unknown annotation
     return layer

@@ -42,7 +42,7 @@ class LeftScoresSource(Source):
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
         self._set_labels = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
-        self._fit_labels: tuple[str, ...] = ()
+        self._fit_labels: tuple[str, ...] = ()  # learned by the fit
 
     def claims(self, pipe: Any) -> bool:
         source_name = named_source(pipe).get("@calib_sources", "")

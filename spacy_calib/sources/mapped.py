@@ -101,6 +101,7 @@ class MappedSource:
         return merge_labels([annotation.counterpart(label) for label in self.inner.labels(pipe)])
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
+        """Return the scores of the inner source with gold labels, and its spans whose label has a gold label."""
         scores = self.inner.read(pipe, docs)
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
         labels, columns = self._merge_labels(pipe)

@@ -156,6 +156,7 @@ class ParserStates:
     def from_docs(cls, docs: Sequence[Doc], actions: ParserActions) -> ParserStates:
         signs = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) for doc in docs]).astype(np.uint64).view(np.int64)
         signs = np.append(signs, 0)  # of "no token"
+        # 1: starts a sentence, -1: must not; no token is unshiftable or has a head so far
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
