@@ -66,7 +66,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
     record = None  # statistics of the documents, which at least two with tokens can give
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
-    pairs_with_errors = None if record is None else judged_pairs  # None: with one document no score is out of its fold
+    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
     state = replace(
         state_before,
         tokens=tokens,

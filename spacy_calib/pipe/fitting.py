@@ -223,7 +223,7 @@ def read_fit_inputs(
 
 
 def _words_reader(pipe: Calibrator, annotation: Annotation) -> Callable[[Sequence[Doc]], Words] | None:
-    """Return the function that reads from Docs what the context, or the map of further scores, uses; None without both."""
+    """Return the function that reads from Docs what the context, or the map of further scores, uses; None without these."""
     if annotation.kind.of_documents:
         return partial(read_words, pipe.lookup.nlp, None, annotation) if pipe.source.further_score_names else None
     context = pipe.context or pipe.tokens.context
@@ -318,7 +318,7 @@ def fit_calibrator(
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    pairs_with_errors = None if record is None else judged_pairs  # None: with one document no score is out of its fold
+    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
     save_errors(pipe, inputs, pairs_with_errors, plan.evaluation_groups, spans, state.spans.groups)
     learning.update(1.0)
     return state, judged_pairs, spans

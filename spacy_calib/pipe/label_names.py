@@ -96,7 +96,7 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     source = with_map(pipe.source, None)
     if plain_name(source.annotation(component).gold.name) not in _LABEL_ANNOTATIONS or not (table or gold_names):
         return {}
-    labels, names = source.labels(component), dict[str, set[str]]()
+    labels, names = source.labels(component), dict[str, set[str]]()  # names: gold name -> its names in the pipe
     for label in labels:
         names.setdefault((gold_names or {}).get(label, label), set()).add(table.get(label, label))
     kept_names = set() if gold_names else {table.get(label, label) for label in labels}  # names of the pipe mean themselves

@@ -182,7 +182,7 @@ class FitInfo(Serializable):
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """The 95 % interval of (mean score - share right) on new texts; only for pretrained maps, whose card contains it."""
+        """The card's 95 % interval of (mean score - share right) on new texts, for pretrained maps; None once adapted."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 

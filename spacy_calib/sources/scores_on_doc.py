@@ -75,7 +75,7 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels from Docs of the fit, and set `distributions`: whether all values give the scores of several labels.
+        """Learn the labels from Docs of the fit, and set `distributions`: whether all values map labels to scores.
 
         RETURNS (tuple): Labels with a score that settings and component do not name. RAISES: As in the base class.
         """
@@ -104,7 +104,7 @@ class UnitScoresSource(LeftScoresSource):
 class TokenScoresSource(UnitScoresSource):
     """Source of a value for each token: the score of its label, or a mapping of labels to scores.
 
-    component (str): Name of the component, or "". labels (list[str] | None): None: those of the component, or of the fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
     score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` with a value per token.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
     RAISES C001: no such annotation, or labels that are not distinct. C111: a label that no config can contain.
@@ -147,7 +147,7 @@ class DocScoresSource(UnitScoresSource):
 
     Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
 
-    component (str): Name of the component, or "". labels (list[str] | None): None: those of the component, or of the fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
         the first score replaces missing ones.

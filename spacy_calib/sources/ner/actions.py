@@ -111,6 +111,7 @@ def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
     begins = rules.iob == _BEGIN  # the token begins an entity that an earlier pipe set ("preset")
     is_inside = rules.iob == _IN  # it continues one
     free = ~begins & ~rules.space
+    # B- needs a next token, in the same sentence, that begins no preset entity. U- must not separate a preset entity's tokens.
     can_begin = free & ~is_inside & ~rules.last & (rules.next_iob != _BEGIN) & ~rules.next_starts
     can_unit = free & (rules.next_iob != _IN)
     n_types = len(actions.types)
