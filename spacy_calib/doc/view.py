@@ -142,7 +142,7 @@ def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
     if "above" in block:
         is_above = block["above"][entries]
         unit_of_entry, entries = unit_of_entry[is_above], entries[is_above]
-    names = np.array(block["tags"], dtype=object)
+    names = np.array([*block["tags"]], dtype=object)
     columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
     return unit_of_entry, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns
 
