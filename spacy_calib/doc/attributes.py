@@ -132,7 +132,7 @@ def span_links(span: Span, attr: str) -> dict[str, float] | None:
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     """Return the raw and calibrated probability of the current top category of `doc.cats`; None if it has no score."""
-    block = document_block(doc, attr)
+    block = document_block(doc, attr)  # its only row, 0, is that of the document
     label = "" if block is None else block.annotation.label_at(doc, 0)
     return block.values_of(0, label) if block is not None and label else None
 

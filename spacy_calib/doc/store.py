@@ -58,7 +58,7 @@ _SPAN_COLUMNS = {
 
 
 class TokenValues(NamedTuple):
-    """The raw and the calibrated probability that a unit's label is right."""
+    """The raw and the calibrated probability that the label of a token (or of a document) is right."""
 
     raw: float
     calibrated: float
@@ -119,7 +119,7 @@ class Block(BlockData):
         super().__init__(data)
         self.annotation, self.text = annotation, text
         self.key: tuple[Any, ...] | None = None
-        self._fit: tuple[Any, bool] | None = None
+        self._fit: tuple[Any, bool] | None = None  # (weak reference to the Doc that `fits` saw last, its answer)
 
     def __copy__(self) -> Block:
         return Block(self, self.annotation, self.text)
@@ -163,10 +163,11 @@ class Block(BlockData):
             row = bisect_left(starts, start)
             if row == len(starts) or starts[row] != start:
                 return None
-        if columns["length"][row] != len(token) or self.annotation.kind.of_documents:
+        if columns["length"][row] != len(token) or self.annotation.kind.of_documents:  # a document's row is of no token
             return None
         if columns["head"] is not None and not self._has_head(row, token):
             return None
+        # A Doc with more text than the block may have got the token's text from elsewhere: then its label must agree, too.
         return row if self.is_whole or self.had_label(row, self.annotation.label(token)) else None
 
     def _has_head(self, row: int, token: Token) -> bool:
@@ -293,7 +294,7 @@ _LAST_READ: dict[str, tuple[ref[Doc], int, int, Any, list[Block]]] = {}
 
 
 def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
-    """Return `blocks_of` a Doc, but search only user data that are new since the last read, if that was of the same Doc.
+    """Return the valid blocks of a Doc, but search only user data that are new since the last read, if it was of this Doc.
 
     Otherwise a loop that reads a score of each token and sets an extension of its own would search all values set before.
     """
@@ -443,8 +444,10 @@ def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValue
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
     """Return (block, row) with the identity scores of an entity, stored for its first token; None without such scores."""
     match = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
-    last = None if match is None or not match[0].annotation.kind.of_links else match[0].annotation.partner(span[0])
-    return match if last is not None and last.i + 1 == span.end else None
+    if match is None or not match[0].annotation.kind.of_links:
+        return None
+    last_token = match[0].annotation.partner(span[0])  # of the entity that begins at this token
+    return match if last_token is not None and last_token.i + 1 == span.end else None
 
 
 def link_values(span: Span, attr: str) -> SpanValues | None:
@@ -453,8 +456,9 @@ def link_values(span: Span, attr: str) -> SpanValues | None:
     values = None if block is None else block.values_of(row, span.kb_id_)
     if block is None or values is None:
         return None
+    # The cut-off was applied to the identity that the entity had when the pipe ran.
     is_accepted = block.flag_of(row, "accept") if block.had_label(row, span.kb_id_) else None
-    return SpanValues(*values, -1 if is_accepted is None else int(is_accepted), True)
+    return SpanValues(*values, accept=-1 if is_accepted is None else int(is_accepted), on_doc=True)
 
 
 def annotations_of(doc: Doc, attr: str) -> list[Annotation]:

@@ -17,7 +17,7 @@ from .store import Block, find_spans, link_values, rows_of
 
 
 class ScoredSpan(NamedTuple):
-    """A span (or link, with its identity as label) and its probability before (raw) and after calibration (score).
+    """A span, or entity with its identity (`kb_id_`) as label, and its probability before (raw) and after calibration (score).
 
     start, end (int): First token, and last token + 1. accept (bool | None): Whether the score reaches its cut-off; None without
     cut-offs, and for candidates. event (str): Name of the rule by which a span counts as right, "exact" for instance.
@@ -142,7 +142,7 @@ def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
     if "above" in block:
         is_above = block["above"][entries]
         unit_of_entry, entries = unit_of_entry[is_above], entries[is_above]
-    names = np.array([*block["tags"], None], dtype=object)[:-1]
+    names = np.array([*block["tags"]], dtype=object)
     columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
     return unit_of_entry, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns
 

@@ -73,9 +73,9 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
     for doc, start, first, end in zip(docs, bounds.tolist(), firsts.tolist(), firsts[1:].tolist(), strict=False):
         labels = {(span.start, span.end): span.label_ for span in annotation.spans_on(doc)}
         tokens, scores, kinds = flags.rows[first:end] - start, flags.scores[first:end], flags.kinds[first:end]
-        edges = np.array(sorted({edge for key in labels for edge in key}), dtype=np.intp)
+        edges = np.array(sorted({edge for key in labels for edge in key}), dtype=np.intp)  # bounds of entities
         spans, highest = [], []
-        for stretch in _stretches(tokens, edges):
+        for stretch in _stretches(tokens, edges):  # indices into `tokens`
             begins, ends = int(tokens[stretch[0]]), int(tokens[stretch[-1]]) + 1
             best = stretch[int(scores[stretch].argmax())]
             label = labels.get((begins, ends), flags.types[kinds[best]])
@@ -107,7 +107,7 @@ def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
     """Split ascending tokens into runs of neighbours, cut before each edge; return each run as indices into `tokens`."""
     if not len(tokens):
         return []
-    area = np.searchsorted(edges, tokens, side="right")
+    area = np.searchsorted(edges, tokens, side="right")  # number of edges up to each token
     cuts = np.flatnonzero((np.diff(tokens) > 1) | (np.diff(area) > 0)) + 1
     return np.split(np.arange(len(tokens)), cuts)
 
@@ -161,6 +161,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
     columns = columns | _unit_columns(batch, np.concatenate(units_by_doc))
     bounds = [0, *accumulate(map(len, units_by_doc))]  # number in the batch of each Doc's first unit
     blocks = []
+    # units, entries: (first, last + 1) of the Doc's units and entries, as numbers in the batch
     for doc, units, entries in zip(docs, pairwise(bounds), pairwise(indptr[bounds].tolist()), strict=True):
         text = doc[:].text  # without the space after its last token, which a join may add
         key = get_string_id(text)
@@ -179,7 +180,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             values = column[slice(*(units if COLUMNS[name][1] == UNIT else entries))]
             # Copied, so that a Doc does not keep the arrays of its whole batch alive.
             block[name] = values if len(values) == len(column) else values.copy()
-        if "above" in block and block["above"].all():
+        if "above" in block and block["above"].all():  # a missing column means this
             del block["above"]
         _keep_used_labels(block, labels)
         if batch.spans is not None:
@@ -227,7 +228,7 @@ def _unit_columns(batch: Batch, units: Hashes) -> BlockData:
 
 
 def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
-    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: The Doc's tokens in the batch."""
+    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: The Doc's tokens, start to end - 1."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
     firsts, ends = (spans.spans.starts[index] - start).tolist(), (spans.spans.ends[index] - start).tolist()
     part: BlockData = {

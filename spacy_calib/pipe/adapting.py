@@ -44,15 +44,16 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
 
     Cut-offs stay, as adapted scores are still probabilities. inputs (FitInputs): Labelled documents of another domain.
     RETURNS (tuple): The new state; the token pairs with out-of-fold adapted scores, None for a single document; the adapted
-        span steps with such scores of the spans, None if the pipe calibrates no spans.
+        span steps with out-of-fold adapted scores of the spans, None if the pipe calibrates no spans.
     """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
-    of_tokens, of_spans = (
-        (TOKEN_PRIOR, SPAN_PRIOR) if pipe.fit_info.pretrained is None else (PRETRAINED_TOKEN_PRIOR, PRETRAINED_SPAN_PRIOR)
-    )
-    tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
-    spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
+    # How far off the scores of a fit, or of a pretrained calibration, are expected to be in another domain.
+    token_prior, span_prior = TOKEN_PRIOR, SPAN_PRIOR
+    if pipe.fit_info.pretrained is not None:
+        token_prior, span_prior = PRETRAINED_TOKEN_PRIOR, PRETRAINED_SPAN_PRIOR
+    tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, token_prior)
+    spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, span_prior)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
@@ -62,9 +63,10 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
     }
     texts_before = state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
-    record = None
+    record = None  # statistics of the documents, which at least two with tokens can give
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
+    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
     state = replace(
         state_before,
         tokens=tokens,
@@ -74,7 +76,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         info=replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation]),
     )
     warn_of_adaptation(pipe, adaptation)
-    save_errors(pipe, inputs, None if record is None else judged_pairs, groups, spans, state_before.spans.groups)
+    save_errors(pipe, inputs, pairs_with_errors, groups, spans, state_before.spans.groups)
     return state, judged_pairs, spans
 
 
@@ -98,8 +100,8 @@ def adapt_tokens(
 
     groups (Groups): Groups of the tags. prior (Prior): How far scores are expected to be off.
     RETURNS (tuple): The calibration with the adaptation added; the fitted adaptation; the pairs with gold and their out-of-fold
-        adapted scores, None for a single document; the pairs without gold and their adapted scores; the context's view of the
-        tokens, for `adapt_spans`.
+        adapted scores, None for a single document; the pairs without gold and their adapted scores; the view (features that
+        the context computed from all tokens), for `adapt_spans`.
     """
     data, threshold = inputs.data, inputs.settings.threshold
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
@@ -126,7 +128,7 @@ def adapt_tokens(
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = SPAN_PRIOR
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit an adaptation step to the calibrated scores of the spans with known gold. view (Any): The context's view of tokens.
+    """Fit an adaptation step to the calibrated scores of the spans with known gold. view (Any): From `adapt_tokens`.
 
     RETURNS (tuple): The adapted steps with out-of-fold scores of the spans on the Docs, or their scores before the adaptation
         if there is a single document; the fitted adaptation. (None, None) if the pipe does not calibrate spans.
@@ -142,7 +144,7 @@ def adapt_spans(
     fit = AdaptationFit.from_entries(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     if (cutoffs := calibration_before.cutoffs) is not None:
-        calibration.cutoffs = replace(cutoffs, sample=None)  # the sample was of other scores: it promises nothing any more
+        calibration.cutoffs = replace(cutoffs, sample=None)  # its sample shows the precision of other scores only
     held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
     return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
 
@@ -230,7 +232,7 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 
 
 def _compares_spans(fit: Calibrator) -> bool:
-    """Return whether fits are compared by the scores of spans (entities), not of tokens or documents."""
+    """Return whether fits are compared by the scores of spans, such as entities; the sentences of a parser do not count."""
     return fit.held_out_spans is not None and not fit.fit_info.kind.of_arcs
 
 

@@ -60,7 +60,7 @@ def calibrated_spans(
     """Calibrate the scores of the spans that a source read.
 
     event (str): When a span counts as right, which the result records. layer (str): Annotation of the token labels that decide
-    whether a span is right, "" if its own label does. view (Any): The tokens as the context sees them; None without context.
+    whether a span is right, "" if its own label does. view (Any): What the context computed from the tokens, or None.
     """
     raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
@@ -126,21 +126,23 @@ def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[n
 
 
 class WarnOnce:
-    """Gives the warnings of a pipe, each code with the same values only once."""
+    """Gives the warnings of a pipe, each code with the same values only once. warned_keys (set): Code and values of each."""
 
     def __init__(self, pipe: Any):
         self.pipe = pipe
         self.warned_keys: set[str] = set()
 
     def __call__(self, code: str, **values: object) -> None:
+        """Give the warning with this code, unless it was given with the same values. values: What its text reports."""
         key = f"{code}{values}"
         if key not in self.warned_keys:
             self.warned_keys.add(key)
             warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=2)
 
     def silence(self, code: str) -> None:
-        """Suppress the warning with this code, which has no values."""
-        self.warned_keys.add(f"{code}{{}}")
+        """Suppress the warning with this code, which has no values, as if it had been given."""
+        no_values: dict[str, object] = {}
+        self.warned_keys.add(f"{code}{no_values}")  # the same key as in `__call__`
 
 
 class Calibrator(Pipe, PipeSettings):
@@ -159,7 +161,7 @@ class Calibrator(Pipe, PipeSettings):
         self.lookup = SourceLookup(self, nlp)
         self.warn = WarnOnce(self)
         self.name = name
-        PipeSettings.__init__(self, **settings)
+        PipeSettings.__init__(self, **settings)  # checks the settings, and makes each an attribute
         self._check_prefix(nlp)
         register(self.attr)
         if self.score_name is not None:

@@ -72,7 +72,7 @@ def precision_cutoffs(
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)  # the key of each prediction
-    # Key -> the highest former cut-off among its answers; 0 for gold that is no sample. Only above it all are a fair sample.
+    # Key -> the highest former cut-off among its answers, above which they are a fair sample; 0 for gold that is no sample.
     former_cutoffs = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
     index = np.flatnonzero(pairs.calibrated >= [former_cutoffs[key] for key in keys])
     keys, scores = keys[index], pairs.calibrated[index]
@@ -90,7 +90,7 @@ def precision_cutoffs(
         cutoff = former_cutoff if former_cutoff and threshold.kept == threshold.spans else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
         rows[key] = {"key": key, "cutoff": cutoff, "entities" if event else "documents": threshold.spans, **figures}
-    basis = None
+    basis = None  # the sample on which the cut-offs are based, with the expected share of all entities that they accept
     if sample is not None:
         accepted = sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores))
         counts = {"answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from}

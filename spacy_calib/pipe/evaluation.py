@@ -148,7 +148,7 @@ def check_evaluable(
     """
     if len(pipes) == 1:
         check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)
-    if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):
+    if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):  # right is -1 without gold
         return
     pipe = pipes[0]
     check_scored(pipe, examples)
@@ -228,6 +228,7 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
     annotation, source, labels, span_labels = pipe.annotation, pipe.source, pipe.lookup.labels(), pipe.lookup.span_labels()
     examples = [example for example in examples if annotation.n_units(example.predicted)]
     references = [example.reference for example in examples]
+    # If only heads are compared (any_label), gold and component may use different labels: those of the component count.
     counted = [example.predicted for example in examples] if annotation.kind.any_label else references
     counts = source.count_gold(pipe.lookup.component(), counted)
     groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
@@ -279,8 +280,8 @@ def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[s
     if not may_differ(pipe, pipe.annotation):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
-    # The corpus numbers the labels by column, then other gold names (here -1); tokens without gold get -2.
-    gold = np.where(corpus.gold < len(labels), np.where(corpus.gold < 0, -2, corpus.gold), -1)
+    gold = np.where(corpus.gold < len(labels), corpus.gold, -1)  # higher numbers: names that are no label of the component
+    gold[corpus.gold < 0] = -2  # tokens without gold
     files = np.zeros(len(pairs), dtype=np.intp)  # all gold counts as one file
     return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]
 
@@ -288,8 +289,8 @@ def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[s
 def _accepted_spans(spans: ScoredSpans, pipe: Calibrator) -> dict[str, Any]:
     """Count the spans with gold that the precision cut-offs of a pipe accept.
 
-    RETURNS (dict): "wanted" precision, "promise" (sentences), number "kept" (accepted), "share" (kept / spans with gold) and
-        "precision" (right / kept); a share is None if it is 0 / 0.
+    RETURNS (dict): "wanted" precision, "promise" (sentences on how it was ensured), number "kept" (accepted), "share" (kept /
+        spans with gold) and "precision" (right / kept); a share is None if it is 0 / 0.
     """
     assert pipe.spans.cutoffs is not None
     with_gold = spans.right >= 0

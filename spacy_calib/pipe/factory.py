@@ -38,7 +38,7 @@ def block_or_none(registry: str, function_name: str | None = None) -> Any:
 class PipeSettings:
     """Settings of a calib pipe. A prototype is an unfitted step, which a fit clones.
 
-    attr (str): Prefix of the attributes that the pipe writes. threshold (float): Marginals below it are ignored, in [0, 1).
+    attr (str): Prefix of the attributes that the pipe writes. threshold (float): Probabilities below it are ignored, in [0, 1).
     normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" so that
         they sum to 1 with the calibrated probability that the right tag is below the threshold.
     token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.

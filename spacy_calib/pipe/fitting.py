@@ -168,7 +168,8 @@ class FitInputs:
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
         names = [*source.labels, *source.annotation.kind.no_label_names, ""]
-        columns = np.unique(data.gold[data.gold != -2])  # -1, an unknown label, is the name "" at the end
+        columns = np.unique(data.gold[data.gold != -2])  # -2: no gold; -1: an unknown label, the name "" at the end
+        # Whether all predicted spans are right, and none of the gold is missed.
         agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
         gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
         span_pairs = None if self.n_gold or spans is None else spans.pairs
@@ -194,8 +195,9 @@ def read_fit_inputs(
     text_watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     reader.read_all(text_watch.watch(gold_watch.watch(examples)))  # Docs are not kept: both take notes of them on the way
     texts, tag_counts = text_watch.units(), arguments.tag_counts
+    # If only heads are compared (any_label), gold may use another label scheme, whose counts are of no use here.
     if annotation.kind.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
-        tag_counts = None  # counts of another label scheme are ignored here
+        tag_counts = None
     data, spans = reader.data(pipe.threshold)
     inputs = FitInputs(
         settings=pipe,
@@ -221,7 +223,7 @@ def read_fit_inputs(
 
 
 def _words_reader(pipe: Calibrator, annotation: Annotation) -> Callable[[Sequence[Doc]], Words] | None:
-    """Return the function that reads from Docs what the context, or the map of further scores, uses; None without either."""
+    """Return the function that reads from Docs what the context, or the map of further scores, uses; None without these."""
     if annotation.kind.of_documents:
         return partial(read_words, pipe.lookup.nlp, None, annotation) if pipe.source.further_score_names else None
     context = pipe.context or pipe.tokens.context
@@ -316,7 +318,8 @@ def fit_calibrator(
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    save_errors(pipe, inputs, None if record is None else judged_pairs, plan.evaluation_groups, spans, state.spans.groups)
+    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
+    save_errors(pipe, inputs, pairs_with_errors, plan.evaluation_groups, spans, state.spans.groups)
     learning.update(1.0)
     return state, judged_pairs, spans
 
@@ -369,10 +372,10 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the steps of spans, with a span context that uses what the token context knows about the tokens.
+    """Fit the steps of spans, with a span context that uses the features that the token context computes (its view).
 
-    If the token context does not adjust token scores, its view of the tokens is made here from scores after the other steps, as
-    on new texts. plan (CalibrationPlan), tokens (TokenCalibration): How tokens are calibrated; if only spans need the context,
+    If the token context does not adjust token scores, the view is computed here from scores after the other steps, as on new
+    texts. plan (CalibrationPlan), tokens (TokenCalibration): How tokens are calibrated; if only spans need the context,
     `tokens` gets it.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
@@ -400,8 +403,9 @@ def save_errors(
 ) -> None:
     """Replace the figures of a pipe in the "performance" of the pipeline's meta by those of out-of-fold scores.
 
-    They have the names of `spacy evaluate`. A source that reads no component has none there. judged_pairs (JudgedPairs | None):
-    None without out-of-fold scores: the former figures, which no longer hold, are then removed.
+    They have the names of `spacy evaluate`. A source that reads no component has none there.
+    judged_pairs (JudgedPairs | None): Token pairs with out-of-fold scores; None only removes the former figures, which no
+        longer hold. groups, span_groups: Groups of tags and of span labels, each of which gets an error.
     """
     nlp, n_bins = pipe.lookup.nlp, inputs.arguments.n_bins
     if inputs.source.component is None:

@@ -53,8 +53,9 @@ def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Examp
     """Return the examples with gold labels under the names of a pipe, on copies, as other pipes need the gold unchanged."""
     scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     # Spans are renamed by a scheme; annotations without one, such as tags, by `pipe_names`.
-    if not pipe_names if scheme is None else scheme.is_plain and not scheme.renamed_labels:
-        return examples  # no label has another name
+    changes_names = bool(pipe_names) if scheme is None else not scheme.is_plain or bool(scheme.renamed_labels)
+    if not changes_names:
+        return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
     if scheme is None:
         _rename_labels([example.reference for example in copies], pipe, pipe_names)
@@ -95,7 +96,7 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     source = with_map(pipe.source, None)
     if plain_name(source.annotation(component).gold.name) not in _LABEL_ANNOTATIONS or not (table or gold_names):
         return {}
-    labels, names = source.labels(component), dict[str, set[str]]()
+    labels, names = source.labels(component), dict[str, set[str]]()  # names: gold name -> its names in the pipe
     for label in labels:
         names.setdefault((gold_names or {}).get(label, label), set()).add(table.get(label, label))
     kept_names = set() if gold_names else {table.get(label, label) for label in labels}  # names of the pipe mean themselves
@@ -118,9 +119,11 @@ def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, st
 
 def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrator) -> None:
     """Rename the gold spans of Docs to the names of a pipe; do nothing if no label has another name."""
+    if scheme.is_plain and not scheme.renamed_labels:
+        return
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
-    for doc in () if scheme.is_plain and not scheme.renamed_labels else references:
+    for doc in references:
         _rename_doc_spans(doc, scheme, annotation, name)
 
 

@@ -86,9 +86,9 @@ class SourceLookup:
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
-        self._key: tuple[Any, ...] | None = None
-        self._bound: BoundSource | None = None
-        self._obstacle = ""
+        self._key: tuple[Any, ...] | None = None  # the parts of the pipeline with which `_bound` was found
+        self._bound: BoundSource | None = None  # the source with its component; None before `bind` finds it
+        self._obstacle = ""  # why the pipe could not read the component when it was bound, or ""
 
     @property
     def name(self) -> str:
@@ -272,7 +272,7 @@ def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
     spans (Spans | None): The spans that the source read from the recognizer; their tokens are counted through all Docs.
     """
     source = readable.source.source
-    if spans is None or getattr(source, "output_name", "") != "entities":
+    if spans is None or getattr(source, "output_name", "") != "entities":  # only sources of recognizers have this output
         return False
     recognized = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}
     gold_names = map_of(source) or {}  # label -> its gold label, "" for a label that is not scored

@@ -29,6 +29,7 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
 
     views = (doc_view(example.predicted, attr) for example in examples)
     first = next((view for view in views if view is not None), None)
+    # Without any scores: an empty corpus, of whichever annotation.
     return scored_corpus(examples if first else [], attr, get_annotation(first.layer if first else "tag"), labels)
 
 

@@ -21,7 +21,7 @@ class SilenceCheck:
 
     def __init__(self, pipe: Calibrator):
         self._pipe, self._annotation = pipe, pipe.annotation
-        self._why: str | None = None
+        self._why: str | None = None  # the reason, "" if none is found; None until a Doc has units to score
         self.n_docs = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -38,6 +38,7 @@ class SilenceCheck:
         lookup, kind = self._pipe.lookup, self._annotation.kind
         component = lookup.component()
         obstacle = lookup.obstacle(component) or self._pipe.source.missing(component, [doc])[0]
+        # Entities without a link are no fault, tokens without a label are one.
         no_annotation = "" if kind.of_links else f"no {kind.unit} has a {self._annotation.gold.name} annotation"
         return obstacle or no_annotation
 

@@ -45,6 +45,7 @@ HERE = "the fit data"  # source of the tag counts if none were given: the fit co
 
 
 def _layer(value: Any, where: str) -> str:
+    """Read the name of an annotation in a saved state. where: Its place there, for messages."""
     layer: str = text(value, where)
     kind_of(layer)  # raises C001 for an unknown annotation
     return layer
@@ -176,12 +177,12 @@ class FitInfo(Serializable):
         return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Return whether these cut-offs are those of the card that the pretrained maps come from."""
+        """Return whether these cut-offs are those of the card (description) of the pretrained maps that the pipe got."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """The card's 95 % interval of (mean score - share right) on new texts; None after a fit or an adaptation."""
+        """The card's 95 % interval of (mean score - share right) on new texts, for pretrained maps; None once adapted."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 

@@ -38,7 +38,7 @@ def fingerprint(nlp: Language, component: Any) -> str:
     Replacing a listener by its embedding layer does not change the digest. en_core_web_sm takes some 10 ms.
     """
     models = _models_of(nlp, component)
-    digests = set()
+    digests = set()  # a set, sorted in the end: neither order nor copies of arrays matter
     for values in (to_numpy(read()) for model in models for read in _parameters(model)):
         digest = blake2b(f"{values.dtype}{values.shape}".encode(), digest_size=16)
         digest.update(values.tobytes())
@@ -50,17 +50,17 @@ class WeightWatch:
     """A cheap check whether weights changed since the fit: the full digest is computed only if a sample of arrays changed."""
 
     def __init__(self) -> None:
-        self._model: Any = None
-        self._reads: list[Any] = []
-        self._sample: list[Any] | None = None
-        self._has_changed = False
+        self._model: Any = None  # the model that was checked last
+        self._reads: list[Any] = []  # functions that return the last small arrays of it, and of those that it listens to
+        self._sample: list[Any] | None = None  # bytes of these arrays at the last check; None before
+        self._has_changed = False  # result of the last full comparison
 
     def has_changed(self, fit_fingerprint: str, nlp: Language, component: Any) -> bool:
         """Return whether the component's weights differ from those of the fit. fit_fingerprint: From `fingerprint`."""
         model = getattr(component, "model", component)
         if self._model is not model:
             self._model = model
-            self._reads = []  # functions that return the last small arrays of each model
+            self._reads = []
             for reads in map(_parameters, _models_of(nlp, component)):
                 self._reads += [read for read in reads if _n_values(read()) <= _MAX_SIZE][-_N_ARRAYS:]
             self._sample = None
@@ -235,7 +235,8 @@ def source_name_for(pipe: Any) -> str:
 def source_block(pipe: Any, name: str) -> dict[str, Any]:
     """Return the config block of the default source for a component (pipe, name). RAISES C200: two packages claim it."""
     source_name, block = source_name_for(pipe), named_source(pipe)
-    return {**(block if block.get("@calib_sources") == source_name else {}), "@calib_sources": source_name, "component": name}
+    settings = block if block.get("@calib_sources") == source_name else {}  # the component may give settings of its source
+    return {**settings, "@calib_sources": source_name, "component": name}
 
 
 def readable_in(nlp: Language) -> list[str]:

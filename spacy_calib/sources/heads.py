@@ -65,7 +65,7 @@ class SoftmaxSource(ComponentSource):
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
         """Run the model on the Docs and return the probabilities of their tokens. RAISES C024: NaN or infinite values."""
         output = to_numpy(_run_model(pipe.model, list(docs)))
-        if not isfinite(np.add.reduce(output, axis=None)):
+        if not isfinite(np.add.reduce(output, axis=None)):  # the sum is not finite if any value is not
             bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
             bad = [doc for doc in docs for _ in range(len(doc))][bad_row]
             raise calib_error("C024", component=self.component, text=bad.text[:40])
@@ -85,7 +85,7 @@ class SoftmaxSource(ComponentSource):
         if self.normalized is not None:
             return self.normalized, 1.0
         head = model
-        while head.layers:
+        while head.layers:  # down to the last layer of the last chain
             head = head.layers[-1]
         if "softmax_normalize" not in head.attrs:
             raise calib_error(
@@ -109,6 +109,7 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
     The column of a lemma is that of its most probable tree. Trees that do not apply to the token are left out.
     """
     tree_ids = pipe.labels
+    # Token `row` has the entries bounds[row] to bounds[row + 1]: a tree (column) and its probability (mass) each.
     bounds, columns, masses = trees.indptr.tolist(), trees.tags.tolist(), trees.scores.tolist()
     entries: list[tuple[int, int, float, str]] = []  # (row, column, probability, lemma)
 
@@ -149,19 +150,21 @@ class StepScorer:
 
     pipe (Any): A parser or recognizer. step_model (ParserStepModel): What its model predicted for the batch. unseen_score
     (float | None): Score of the classes (transitions) not seen in training; None for the lowest score of each state.
+    width (int): Number of features of a state; each is a token, such as the top of the stack.
     """
 
     def __init__(self, pipe: Any, step_model: Any, docs: Sequence[Doc], unseen_score: float | None):
-        self._docs, self._component, self._unseen_score = docs, pipe.name, unseen_score
-        self.step_model, self._unseen_classes = step_model, sorted(pipe.model.attrs["unseen_classes"])
-        state2vec = step_model.state2vec
+        self._docs, self._component = docs, pipe.name  # for messages
+        self._unseen_score, self._unseen_classes = unseen_score, sorted(pipe.model.attrs["unseen_classes"])
+        self.step_model = step_model
+        state2vec = step_model.state2vec  # the layer from the features of a state to its hidden vector
         if state2vec.get_dim("nP") == 1:
             # With one maxout piece spaCy's greedy parser leaves out the ReLU of its step model.
             state2vec = precompute_hiddens(len(docs), step_model.tokvecs, pipe.model.get_ref("lower"), activation="maxout")
         if isinstance(state2vec.ops, CupyOps):
             # On a GPU it would only compute the mask for a backward pass, and send data there at each step.
             state2vec.ops = state2vec.numpy_ops
-        self._state2vec, self.width = state2vec, state2vec.get_dim("nF")
+        self._state2vec, self.width = state2vec, state2vec.get_dim("nF")  # nF: number of features
 
     def __call__(self, features: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the scores of all classes, shape (n_states, n_classes). RAISES C024: NaN or infinite scores.
@@ -172,7 +175,7 @@ class StepScorer:
         scores = np.ascontiguousarray(vectors if vec2scores is None else vec2scores.predict(vectors))
         if not np.isfinite(scores.sum()):
             rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-            if len(rows):
+            if len(rows):  # else the sum of finite scores overflowed
                 ends = np.cumsum([len(doc) for doc in self._docs])
                 doc = self._docs[int(np.searchsorted(ends, features[rows[0]].max(), side="right"))]
                 raise calib_error("C024", component=self._component, text=doc.text[:40])
@@ -188,7 +191,8 @@ def step_scorer(
 ) -> Iterator[StepScorer]:
     """Run the model of a parser or recognizer on non-empty Docs, and yield the scorer of their states.
 
-    widths: Numbers of state features that the caller can make. RAISES (the error with this code): the model has another number.
+    widths: Numbers of state features that the caller can make. code: The error that is raised if the model has another number.
+    unseen_score: Score of the classes not seen in training; None for the lowest score of each state.
     """
     set_dropout_rate(pipe.model, 0.0)
     step_model = pipe.model.predict(docs)

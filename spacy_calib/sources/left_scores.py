@@ -42,7 +42,7 @@ class LeftScoresSource(Source):
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
         self._set_labels = None if labels is None else distinct_labels(labels, "a list of distinct labels, or left out")
-        self._fit_labels: tuple[str, ...] = ()
+        self._fit_labels: tuple[str, ...] = ()  # learned by the fit
 
     def claims(self, pipe: Any) -> bool:
         source_name = named_source(pipe).get("@calib_sources", "")
@@ -93,7 +93,7 @@ class LeftScoresSource(Source):
         return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Set the labels to saved ones, if the fit learned them, or if those in the settings differ only in dollar signs.
+        """Set the labels to saved ones, if the fit learned them, or if settings differ in dollar signs, which configs double.
 
         RETURNS (bool): Whether labels in the settings were replaced.
         """
@@ -173,7 +173,7 @@ def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
     if not labels or len(set(labels)) != len(labels):
         raise calib_error("C001", name="labels", wanted=requirement, given=list(labels))
     for label in labels:
-        if "${" in label:
+        if "${" in label:  # a config takes it for a variable
             raise calib_error("C111", label=label)
     return tuple(labels)
 

@@ -41,6 +41,7 @@ class MappedScores:
         self.further_scores = inner.further_scores
 
     def marginals_above(self, threshold: float) -> Marginals:
+        """Return the probabilities of the merged labels that reach the threshold."""
         marginals = self.inner.marginals_above(min(threshold, _SMALLEST))  # small ones may add up
         columns = self._column[marginals.tags]
         index = np.flatnonzero(columns >= 0)
@@ -55,6 +56,7 @@ class MappedScores:
         return Marginals(rows, tags, scores[kept], self.n_tokens)
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
+        """Return n probabilities, each of a token (row) and a merged label (column), shape (n,); NaN if there is no score."""
         scores = np.full(len(rows), np.nan)  # NaN: no score so far
         for new_column in np.unique(columns).tolist():
             index = np.flatnonzero(columns == new_column)
@@ -67,7 +69,7 @@ class MappedScores:
 
 @Source.register
 class MappedSource:
-    """A source that reads another source, and replaces its labels by gold labels; its other attributes are those of the other.
+    """A source that reads another source, and replaces its labels by gold labels; all else is as in the other source.
 
     Spans (entities) keep their labels, but are compared with the gold by their gold labels.
 
@@ -99,6 +101,7 @@ class MappedSource:
         return merge_labels([annotation.counterpart(label) for label in self.inner.labels(pipe)])
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
+        """Return the scores of the inner source with gold labels, and its spans whose label has a gold label."""
         scores = self.inner.read(pipe, docs)
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
         labels, columns = self._merge_labels(pipe)

@@ -27,9 +27,9 @@ _MAX_SHOWN = 40
 
 
 class UnitScoresSource(LeftScoresSource):
-    """Base class: reads a value for each unit, the score of its label or a mapping of labels to scores; None for no score.
+    """Base class: reads a value for each token or document, the score of its label or a mapping of labels to scores.
 
-    A Doc without labels gets the top label of each mapping.
+    The value None is no score. A Doc without labels gets the highest-scored label of each mapping.
 
     component (str): Name of the component, or "". labels (Sequence[str] | None): The labels; None for those of the component or
     of the fit data. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
@@ -40,24 +40,24 @@ class UnitScoresSource(LeftScoresSource):
     def __init__(self, component: str, score: str, labels: Sequence[str] | None):
         super().__init__(component, labels)
         self.score = score
-        self.distributions = True  # until a fit meets a single number
+        self.distributions = True  # whether every value is a mapping; a fit to single numbers sets False
 
     @property
     def user_data_keys(self) -> tuple[str, ...]:  # type: ignore[override]
         """The keys of `doc.user_data` to read from gold files; () if a component of the pipeline sets the scores."""
         names = () if self.component else (self.score, *self.further_score_names)
-        return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
+        return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))  # these are no keys
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
-        """Return the value of each unit, None for none; [] without any. RAISES C281: no extension. C283: another number."""
+        """Return the value of each token (or of the document), or None; [] for no values. RAISES C281, C283: unreadable."""
 
     @abstractmethod
     def describe_unit(self, doc: Doc, row: int) -> str:
         """Return in words, for messages, which unit of the Doc has the number `row`."""
 
     def entries(self, pipe: Any, doc: Doc) -> list[dict[str, float]]:
-        """Return label -> score of each unit. RAISES C281: no extension. C282: not in [0, 1]. C283: not a value per unit."""
+        """Return label -> score for each token (or for the document). RAISES C281, C283: unreadable. C282: not in [0, 1]."""
         annotation = self.annotation(pipe)
         result = []
         for row, value in enumerate(self.values(doc)[: annotation.n_units(doc)]):
@@ -75,22 +75,27 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels, and whether all values are mappings; return the scored labels that are not among the labels."""
+        """Learn the labels from Docs of the fit, and set `distributions`: whether all values map labels to scores.
+
+        RETURNS (tuple): Labels with a score that settings and component do not name. RAISES: As in the base class.
+        """
         values = [value for doc in docs for value in self.values(doc) if value is not None]
-        self.distributions = all(isinstance(value, Mapping) for value in values)
+        self.distributions = all(isinstance(value, Mapping) for value in values)  # a number is the score of one label alone
         return super().learn_labels(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         """Return the scores of known labels. RAISES C281 to C283: unreadable. C288: exclusive labels sum to more than 1."""
         column = {label: i for i, label in enumerate(self.labels(pipe))}
+        # A unit is a token, or a document; `row` is its number in the Doc.
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
+        # (column, score) of each known label of each unit
         cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]
-        if not self.annotation(pipe).kind.overlapping:
+        if not self.annotation(pipe).kind.overlapping:  # only one label of a unit is right
             for (doc, row, _), cell_list in zip(units, cells, strict=True):
                 total = sum(score for _, score in cell_list)
                 if total > 1 + HALF_PRECISION:
                     raise calib_error("C288", where=self.where, what=self.describe_unit(doc, row), given=f"{total:.3g}")
-        entries = [(number, *cell) for number, cell_list in enumerate(cells) for cell in cell_list]
+        entries = [(number, *cell) for number, cell_list in enumerate(cells) for cell in cell_list]  # (unit, column, score)
         table = np.array(entries, dtype=np.float64).reshape(-1, 3)
         rows, tags = table[:, :2].astype(np.intp).T
         return SparseScores(Marginals(rows, tags, table[:, 2].copy(), len(units)), absent=np.nan)
@@ -99,7 +104,7 @@ class UnitScoresSource(LeftScoresSource):
 class TokenScoresSource(UnitScoresSource):
     """Source of a value for each token: the score of its label, or a mapping of labels to scores.
 
-    component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
     score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` with a value per token.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
     RAISES C001: no such annotation, or labels that are not distinct. C111: a label that no config can contain.
@@ -138,11 +143,11 @@ class TokenScoresSource(UnitScoresSource):
 
 
 class DocScoresSource(UnitScoresSource):
-    """Source of a value for each document: a mapping of categories to scores, or the score of the top one of `doc.cats`.
+    """Source of a value for each document: a mapping of categories to scores, or the score of the highest one in `doc.cats`.
 
     Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
 
-    component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
         the first score replaces missing ones.
@@ -173,16 +178,20 @@ class DocScoresSource(UnitScoresSource):
         return [_document_value(doc, self.score)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the scores. Further scores are those of each document's top category, 0 for a document without a score."""
+        """Return the scores of the categories of each document, and its further scores: name -> score, shape (n_documents,).
+
+        A further score is the one of the document's top category, which has its highest score; 0 for a document without scores.
+        """
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
         index = np.flatnonzero(find_top(marginals.rows, marginals.scores))
+        # (document, category, score) of each document's top category
         top_entries = list(zip(marginals.rows[index], marginals.tags[index], marginals.scores[index], strict=True))
-        units = [doc for doc in docs if len(doc)]  # the document of each row
+        documents = [doc for doc in docs if len(doc)]  # the Doc of each row
         for name in self.further_score_names:
-            column = np.zeros(scores.n_tokens)
+            column = np.zeros(scores.n_tokens)  # one "token" per document
             for row, tag, score in top_entries:
-                column[row] = self._further_score(units[row], name, labels[tag], score)
+                column[row] = self._further_score(documents[row], name, labels[tag], score)
             scores.further_scores = {**scores.further_scores, name: column}
         return scores
 

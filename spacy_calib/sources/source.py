@@ -29,7 +29,7 @@ def reasons_not_to_run(pipe: Any, docs: Sequence[Doc]) -> list[str]:
     """Return for each Doc in words why the model of a component cannot be run on it, "" if it can."""
     reasons = [""] * len(docs)
     for node in pipe.model.walk():
-        if node.name in _LISTENERS:
+        if node.name in _LISTENERS:  # it reads what an embedding component wrote on the Doc, which may be missing
             reasons = [why or _LISTENERS[node.name](node, doc) for why, doc in zip(reasons, docs, strict=True)]
     return reasons
 
@@ -97,7 +97,7 @@ def has_weights(pipe: Any) -> bool:
 
 def is_trained(pipe: Any) -> bool:
     """Return whether a component can run: its model, if any, has all weights, and its knowledge base, if any, is not empty."""
-    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
+    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()  # without a knowledge base: bool(), which is False
     return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
 
 
@@ -158,7 +158,7 @@ class Source(ABC):
         return ()
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace labels by saved ones if a config changed their dollar signs. RETURNS (bool): Whether labels were replaced."""
+        """Replace labels by saved ones that differ only in "$" (spaCy's configs double it). RETURNS (bool): Whether it did."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
@@ -175,7 +175,7 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """Return the probabilities of all units (tokens) of Docs that can be read and have at least one token together."""
+        """Return the label probabilities of all units (tokens or documents) of some Docs, which have tokens and can be read."""
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         """Return in words why the calib pipe `name` cannot read the component from its place in the pipeline, "" if it can."""
@@ -201,7 +201,7 @@ class Source(ABC):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> None:
-        """Choose the `auto_settings` that are None by the examples of the fit. progress (Callable): Wraps an iteration."""
+        """Choose the `auto_settings` that are None by the examples of the fit. progress (Callable): Wraps an iterable."""
         raise NotImplementedError
 
     # Spans

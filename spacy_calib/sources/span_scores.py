@@ -97,6 +97,7 @@ class SpanScoresSource(LeftScoresSource):
         return [self._why_missing(doc) for doc in docs]
 
     def _why_missing(self, doc: Doc) -> str:
+        """Return in words what a Doc lacks so that its spans and scores can be read, "" for nothing."""
         if not self.spans_key and not doc.has_annotation("ENT_IOB"):
             return "doc.ents was not set; run the component that sets it first"
         if not self._group:
@@ -146,8 +147,9 @@ class SpanScoresSource(LeftScoresSource):
         return SparseScores(stack([marginals for marginals, _ in by_doc]), spans, 0.0 if self.outside else np.nan)
 
     def _read_doc(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
-        """Return the scores of tokens and of spans of a Doc. column: Label -> column of spans."""
+        """Return the scores of a Doc's tokens, and its spans with their scores. column: Label -> its number."""
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
+        # start, end, label number, score, whether the span is on the Doc (else it is a candidate), further scores
         rows = [
             (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, extra)
             for span, score, extra in self.scored_spans(doc)
@@ -172,7 +174,7 @@ def read_spans(
     table (Ints): Start, end and label of each span, shape (n, 3). is_chosen (NDArray[bool]): Whether each is on the Doc.
     outside (bool): Whether "O" (column 0) has 1 minus the highest score; else tokens outside of all spans have no score.
     """
-    best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
+    best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)  # columns: "O", then the labels
     for (start, end, label), score in zip(table.tolist(), span_scores.tolist(), strict=True):
         np.fmax(best[start:end, 1 + label], score, out=best[start:end, 1 + label])
     if outside:
@@ -225,7 +227,8 @@ class SpancatSource(OutputSource):
             _read_group(doc, pipe.key, column, *doc_candidates) for doc, doc_candidates in zip(docs, candidates, strict=True)
         ]
         return SparseScores(
-            stack([m for m, _ in by_doc]), stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs])
+            stack([marginals for marginals, _ in by_doc]),
+            stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs]),
         )
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
@@ -276,4 +279,5 @@ def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, sc
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
     all_spans = np.concatenate([table, candidates[is_new]])
     all_scores = np.clip(np.concatenate([scores_on_doc, scores[is_new]]), 0.0, 1.0)
-    return read_spans(all_spans, all_scores, np.arange(len(all_spans)) < len(table), len(doc), len(column), outside=True)
+    is_on_doc = np.arange(len(all_spans)) < len(table)
+    return read_spans(all_spans, all_scores, is_on_doc, len(doc), len(column), outside=True)

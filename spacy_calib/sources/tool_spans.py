@@ -72,7 +72,7 @@ def spans_from(
             best[span_key] = span, scores
     spans = [span for span, _ in best.values()]
     attrs: dict[str, Any] = {name: [scores[i] for _, scores in best.values()] for i, name in enumerate(("scores", *beside))}
-    doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs={**attrs, "counts": dict(+counts)})
+    doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs={**attrs, "counts": dict(+counts)})  # +: without 0
     if ents:
         by_score = sorted(best.values(), key=lambda pair: (-_rank(pair[1]), -len(pair[0]), pair[0].start))
         doc.set_ents(_drop_overlaps([span for span, scores in by_score if _rank(scores) >= threshold]), default="outside")
@@ -96,11 +96,12 @@ def _rank(scores: Sequence[Any]) -> float:
 
 
 def _read_item(item: Any, text: str, score_names: Sequence[str]) -> tuple[Any, ...]:
-    """Return (start, end, label, *scores) of an item. RAISES C640: one is missing or of another type."""
+    """Return (start, end, label, *scores) of an item, without white space at its ends. RAISES C640: any is invalid."""
     fields = item if isinstance(item, Mapping) else {}
     labels = fields.get("labels")  # of flair: the labels of a span, the top one first
     if isinstance(labels, Sequence) and labels and isinstance(labels[0], Mapping):
         fields = {**fields, "label": labels[0].get("value"), "score": labels[0].get("confidence")}
+    # The values of start, end, label and score, each under the first known key that the item has.
     columns = [next((fields[key] for key in keys if key in fields), None) for keys in _KEYS.values()]
     values: list[Any] = [*columns, *map(fields.get, score_names)]
     start, end, label, *scores = (item.item() if hasattr(item, "item") else item for item in values)

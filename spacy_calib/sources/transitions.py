@@ -51,6 +51,7 @@ class KeptReadings:
 
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
     """Copy what models read of a Doc, but no entities and heads. keep_arcs: Copy sentence starts and arc labels, too."""
+    # 1 at a start of a sentence, -1 where none may be, 0 if unknown
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(
@@ -89,6 +90,7 @@ class TransitionSource(ComponentSource):
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:
                 break
+            # A ruler sets entities by a setting; other pipes declare the attributes that they assign.
             is_ruler = "doc.ents" in self.output_attributes and getattr(earlier_pipe, "annotate_ents", False)
             if is_ruler or self.output_attributes & set(nlp.get_pipe_meta(name).assigns):
                 why = f"'{name}' sets {self.output_name} before '{self.component}'"
@@ -99,7 +101,7 @@ class TransitionSource(ComponentSource):
         return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else reasons_not_to_run(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """Return the reading of each Doc, remembered or from a second pass. RAISES: The errors of `read_again`."""
+        """Return the probabilities ("reading") of each Doc, remembered or from a second pass, whose errors are raised."""
         return [self.memory(doc, pipe.name) for doc in docs] if self.has_memory(pipe) else self.read_again(pipe, docs)
 
     @abstractmethod

@@ -57,7 +57,7 @@ def _read_bytes(data: bytes, name: str) -> FitRecord:
 def _top_label_scores(judged_pairs: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[UnitScores, Ints]:
     """Return (the highest-scored label of each token with its scores, in text order; the indices of these pairs)."""
     top = np.sort(top_pairs(judged_pairs.pairs))
-    names = np.array([*labels, ""], dtype=object)[:-1][judged_pairs.pairs.tags[top]]
+    names = np.array([*labels], dtype=object)[judged_pairs.pairs.tags[top]]
     raw, calibrated = judged_pairs.pairs.scores[top], judged_pairs.calibrated[top]
     return UnitScores(judged_pairs.documents[top], n_docs, names.tolist(), raw, calibrated), top
 

@@ -48,10 +48,12 @@ def read_actions(moves: Any) -> EntityActions:
     out_class = blocked_class = -1
     for number in range(moves.n_moves):
         prefix, _, label = moves.get_class_name(number).partition("-")
-        if not label:
-            out_class, blocked_class = (number, blocked_class) if prefix == "O" else (out_class, number)
-        else:
+        if label:
             class_of[prefix][label] = number
+        elif prefix == "O":
+            out_class = number
+        else:  # U- without a type, for a blocked token
+            blocked_class = number
     types = tuple(sorted(class_of["B"], key=lambda label: class_of["B"][label]))
     columns = {prefix: np.array([numbers[label] for label in types], dtype=np.intp) for prefix, numbers in class_of.items()}
     hashes = np.array([get_string_id(label) for label in types], dtype=np.uint64)
@@ -82,7 +84,7 @@ def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleI
     parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
     columns = np.concatenate([part.reshape(-1, 4) for part in parts])
     if ignore_entities:
-        columns[:, :2] = 0
+        columns[:, :2] = 0  # ENT_IOB and ENT_TYPE
     last = np.zeros(len(columns), dtype=bool)
     ends = np.cumsum([len(doc) for doc in docs])
     last[ends[ends > 0] - 1] = True
@@ -106,13 +108,14 @@ def opening_columns(actions: EntityActions) -> Ints:
 
 def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
     """Return for each token which classes of `opening_columns` are valid if no entity is open: (n_tokens, n_columns)."""
-    begins = rules.iob == _BEGIN
-    is_inside = rules.iob == _IN
+    begins = rules.iob == _BEGIN  # the token begins an entity that an earlier pipe set ("preset")
+    is_inside = rules.iob == _IN  # it continues one
     free = ~begins & ~rules.space
+    # B- needs a next token, in the same sentence, that begins no preset entity. U- must not separate a preset entity's tokens.
     can_begin = free & ~is_inside & ~rules.last & (rules.next_iob != _BEGIN) & ~rules.next_starts
     can_unit = free & (rules.next_iob != _IN)
     n_types = len(actions.types)
-    valid = np.empty((len(begins), len(opening_columns(actions))), dtype=bool)
+    valid = np.empty((len(begins), len(opening_columns(actions))), dtype=bool)  # B- of each type, U- of each, O, U- without
     valid[:, :n_types] = can_begin[:, None]
     valid[:, n_types : 2 * n_types] = can_unit[:, None]
     valid[:, 2 * n_types] = ~begins & ~is_inside

@@ -122,8 +122,9 @@ def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) 
 def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
     """Score what each of n tokens can open, as if no entity were open before it.
 
-    RETURNS (tuple): (`GreedyDecoding.openings`; spaCy's choice as an index in `opening_columns`, shape (n,); whether no
-    transition is valid, in which case the choice is O, shape (n,)).
+    RETURNS (tuple): The probabilities of B- of each of k types, U- of each, and O, shape (n, 2 * k + 1). The transition that
+        spaCy chooses, as an index in these columns; the index after the last is U- without a type (a blocked token), shape
+        (n,). Whether no transition is valid, so that decoding stops there; the choice is then O, shape (n,).
     """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
@@ -131,12 +132,13 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
     valid = valid_openings(rules, actions)
     probabilities = np.empty((n_tokens, n_openings))
     choice: Ints = np.empty(n_tokens, dtype=np.intp)
-    for start in range(0, n_tokens, step := max(1, _CELLS // max(1, actions.n_classes))):
-        part = slice(start, start + step)
+    block_size = max(1, _CELLS // max(1, actions.n_classes))  # tokens whose scores are in memory at the same time
+    for start in range(0, n_tokens, block_size):
+        part = slice(start, start + block_size)
         rows = np.arange(n_tokens)[part]
         scores = _mask(score_outside(scorer, rows)[:, columns], valid[part])
         choice[part] = order[np.argmax(scores[:, order], axis=1)]
-        probabilities[part] = _softmax(scores)[:, :n_openings]
+        probabilities[part] = _softmax(scores)[:, :n_openings]  # without the column of U- without a type
     stuck = np.asarray(~valid.any(axis=1))
     choice[stuck] = 2 * len(actions.types)  # O
     return probabilities, choice, stuck
@@ -181,13 +183,16 @@ class _EntityHypotheses:
 def _extend_entities(
     scorer: StepScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
 ) -> _EntityHypotheses:
-    """Find the end of every entity that a token would open, one token per round. openings, choice: From `_score_openings`."""
+    """Find the end of every entity that a token would open, one token per round.
+
+    openings (Floats): Probability of B- of each type, U- of each, and O, for each token. choice (Ints): Its chosen column.
+    """
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)  # columns of `opening_columns`: B- of each type, then U- of each
     types = choice[starts] % max(1, n_types)
     path = openings[starts, choice[starts]]
     ends = starts + 1
-    open_entities = np.flatnonzero(choice[starts] < n_types)  # those that begin with B-
+    open_entities = np.flatnonzero(choice[starts] < n_types)  # entities that begin with B- and have not ended yet
     empty = np.zeros(0, dtype=np.intp)
     entity_parts, token_parts, closing_parts = [empty], [empty], [np.zeros(0)]
     while len(open_entities):
@@ -221,7 +226,8 @@ def _keep_reached(
 ) -> GreedyDecoding:
     """Keep the entities that begin outside of earlier ones, from left to right; as in spaCy, decoding stops at dead ends.
 
-    openings, stuck: From `_score_openings`. bounds (Ints): First token of each Doc, then the number of all tokens.
+    openings (Floats): As in GreedyDecoding. stuck (Bools): Whether a token has no valid transition outside of entities.
+    bounds (Ints): First token of each Doc, then the number of all tokens.
     """
     dead_ends = np.flatnonzero(stuck)  # tokens without a valid transition; an end of -1 means that decoding stops
     starts = np.concatenate([hypotheses.starts, dead_ends])

@@ -93,6 +93,7 @@ class GreedyReading(EntityReading):
     closing: Floats
 
     def type_marginals(self) -> Floats:
+        """Return P(entity type or O) of each token, (n_tokens, 1 + n_types), O first; in an entity that of its first token."""
         n_types = len(self.types)
         opening_rows = self.openings[self.opener]
         marginals = np.empty((self.n_tokens, 1 + n_types))
@@ -101,6 +102,7 @@ class GreedyReading(EntityReading):
         return marginals
 
     def biluo_marginals(self) -> Floats:
+        """Return P(BILUO tag) of each token: as in `openings`, and inside of entities P(its type) times P(I- or L-)."""
         n_types = len(self.types)
         # Columns: 0 is O; 1 + 4 * k to 4 + 4 * k are B-, I-, L- and U- of type k.
         marginals = np.zeros((self.n_tokens, 1 + 4 * n_types))
@@ -165,6 +167,7 @@ class BeamReading(EntityReading):
         return np.concatenate([biluo[:, :1], biluo[:, 1:].reshape(self.n_tokens, len(self.types), 4).sum(axis=2)], axis=1)
 
     def biluo_marginals(self) -> Floats:
+        """Return P(BILUO tag) of each token: the summed probabilities of the entities that give the tag, the rest for O."""
         marginals = np.zeros((self.n_tokens, 1 + 4 * len(self.types)))
         for (start, end, kind), mass in zip(self.all_entities.triples(), self.all_entities.path.tolist(), strict=True):
             first = 1 + 4 * kind  # column of B-; those of I-, L- and U- follow
@@ -186,7 +189,7 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return a reading for each beam of `beam_parse`. final_entities: For each beam; None takes those of its best parse."""
+    """Return a reading for each beam of `beam_parse`. final_entities: Predicted ones of each Doc; None for the best parse's."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):

@@ -101,10 +101,11 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
 def search_beam(
     recognizer: Any, docs: Sequence[Doc], greedy_readings: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Return the greedy readings, but with probabilities by spaCy's `beam_parse`. width, density: Its settings for the beam."""
+    """Return readings with the entities of the greedy ones, and probabilities by spaCy's `beam_parse` (width, density)."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):
+        # The search starts, as greedy decoding did, from the entities that an earlier pipe set.
         copy.from_array(["ENT_IOB", "ENT_TYPE"], greedy_readings[i].preset.columns)  # type: ignore[arg-type]
     beams = recognizer.beam_parse(copies, beam_width=width, drop=0.0, beam_density=density)
     presets, entities = [greedy_readings[i].preset for i in nonempty], [greedy_readings[i].entities for i in nonempty]
@@ -180,8 +181,9 @@ class NerSource(TransitionSource):
         return decode_docs(pipe, docs, ignore_entities=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
-        """Return label probabilities of a Doc's tokens: a column for each current label, and NaN for preset tokens."""
+        """Return label probabilities of a Doc's tokens, (n_tokens, n_labels); NaN in entities that earlier pipes set."""
         marginals = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
+        # Types that the recognizer got after this reading have probability 0.
         n_new_columns = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)
         if n_new_columns:
             marginals = np.concatenate([marginals, np.zeros((len(marginals), n_new_columns))], axis=1)
@@ -201,8 +203,8 @@ class NerSource(TransitionSource):
         offsets = np.arange(lengths.sum()) - np.repeat(firsts, lengths)  # position of each token in its entity
         rows, kinds = np.repeat(starts, lengths) + offsets, np.repeat(types, lengths)
         if self.granularity == "type":
-            columns = 1 + kinds
-        else:  # B, I, L, U
+            columns = 1 + kinds  # column 0 is O
+        else:  # four columns for each type: B, I, L, U
             is_first, is_last = offsets == 0, offsets == np.repeat(lengths, lengths) - 1
             columns = 1 + 4 * kinds + np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
         spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, chosen_mask)

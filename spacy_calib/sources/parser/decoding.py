@@ -82,7 +82,7 @@ def read_actions(moves: Any) -> ParserActions:
 
 def arc_labels(actions: ParserActions) -> tuple[str, ...]:
     """Return the distinct arc labels that a token may get, in the parser's order, without the part from DECORATION on."""
-    arc_classes = np.flatnonzero(np.isin(actions.moves, (LEFT, RIGHT, BREAK)))
+    arc_classes = np.flatnonzero(np.isin(actions.moves, (LEFT, RIGHT, BREAK)))  # the label of BREAK is that of roots
     plain = [actions.labels[number].partition(DECORATION)[0] for number in arc_classes.tolist()]
     return tuple(dict.fromkeys(label for label in plain if label))
 
@@ -133,7 +133,7 @@ def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[li
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
-    """Return the tokens B0, B1, S0 and S1 (-1 for none), (4, n_states). ids: Tokens of the features, (n_states, n_features)."""
+    """Return the next words B0, B1 and the top of the stack S0, S1: tokens, -1 for none, (4, n_states). ids: State features."""
     return np.ascontiguousarray(ids[:, :4].T, dtype=np.intp)
 
 
@@ -156,10 +156,11 @@ class ParserStates:
     def from_docs(cls, docs: Sequence[Doc], actions: ParserActions) -> ParserStates:
         signs = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) for doc in docs]).astype(np.uint64).view(np.int64)
         signs = np.append(signs, 0)  # of "no token"
+        # 1: starts a sentence, -1: must not; no token is unshiftable or has a head so far
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores with -inf for invalid transitions, by ArcEager's rules. tokens (Ints): B0, B1, S0, S1; (4, n)."""
+        """Return the scores with -inf for transitions that ArcEager forbids. tokens: B0, B1, S0, S1 (`first_tokens`)."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0  # B0 begins a sentence
@@ -176,7 +177,7 @@ class ParserStates:
         return result
 
     def apply(self, tokens: Ints, moves: Ints) -> None:
-        """Update the arrays after a move of each of n states. tokens (Ints): B0, B1, S0 and S1 of each, shape (4, n)."""
+        """Update the arrays after a move of each of n states. tokens (Ints): B0, B1, S0, S1 of each, as for `mask`, (4, n)."""
         b0, b1, s0, s1 = tokens
         is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
         is_put_back &= self.heads[s0] < 0  # REDUCE puts a word without a head back into the buffer
@@ -188,7 +189,11 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch, and the ArcProbabilities of its decisions but those in `steps`, which have n_cells scores."""
+    """The states of a batch, and the probabilities of its tokens by the decisions so far, as in ArcProbabilities.
+
+    Arrays have an element for each token, and a last one for "no token". log_no_other_head and log_path are logarithms. steps:
+    (tokens B0, B1, S0 and S1, masked scores, transitions) of the latest decisions, with n_cells scores, not counted so far.
+    """
 
     states: ParserStates
     arc: Floats
@@ -231,10 +236,11 @@ class _DecodingTrace:
         moves = self.states.actions.moves[transitions]
         move_probabilities = by_move[rows, moves]
         b0, _, s0, _ = tokens
-        is_left, is_right = moves == LEFT, moves == RIGHT
+        is_left, is_right = moves == LEFT, moves == RIGHT  # S0, or B0, gets a head
         child = np.where(is_left, s0, b0)[is_arc := is_left | is_right]
         self.head[child] = move_probabilities[is_arc]  # the last decision about a token counts
         self.arc[child] = odds[rows, transitions][is_arc] / sums[is_arc]
+        # A decision is about S0, which LEFT would give a head, and about B0, which RIGHT would.
         for token, move, gets_head in ((s0, LEFT, is_left), (b0, RIGHT, is_right)):
             decisions = np.flatnonzero(token >= 0)
             no_arc = decisions[~gets_head[decisions]]

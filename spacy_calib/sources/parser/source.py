@@ -147,6 +147,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
     ends = np.append(starts[1:], len(is_start))
     token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
     n = len(starts)
+    # One label, scores that are set below, and all sentences are on their Doc.
     spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
     is_scored = ~np.isnan(np.add.reduceat(token_scores, starts))
     spans = spans.take(is_scored)
@@ -154,7 +155,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """Return description -> feature of each token's arc, for a context. heads: Offset of each token's head, in tokens."""
+    """Return description -> feature of each token's arc, for a context that adjusts scores. heads: Offset of each head."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")
