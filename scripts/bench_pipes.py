@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from clocks import bench_parser, in_turns, quartile_head, quartiles, ratio, texts_of, walls
-from frame import MODEL, bare
+from clocks import bench_parser, in_turns, quartiles, ratio, texts_of, walls
+from frame import MODEL, bare, head
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -104,7 +104,7 @@ def main() -> int:
     print(f"{where}: {len(texts):,} texts, {len(given):,} tokens, {options.runs} runs; {options.kind} that differ: {differ}\n")
     runs = in_turns(pipelines, texts, options.runs)
     before, inline = (ratio(runs[variant], (name, "calib")) for variant in ("stock", "inline"))
-    quartile_head()
+    head("| what | median | quartiles | target | |", 5)
     quartiles(f"stock: {name} / rest", before)
     quartiles(f"calibrated: ({ours} + calib) / rest", inline)
     quartiles(f"{ours} + calib / stock {name}, each over its own rest", inline / before)

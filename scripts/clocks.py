@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import bare, docs_in, ewt_file, head, make_parser, row
+from frame import bare, docs_in, ewt_file, make_parser, row
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-UNITS = ("document", "chunk", "sentence")
 # Settings of `calib` pipes; a context is what `calib fit` adds by default.
 AUTO: dict[str, Any] = {"selection": {}}
 METHODS: dict[str, dict[str, Any]] = {
@@ -30,31 +29,25 @@ def bench_parser(about: str | None, runs: int) -> argparse.ArgumentParser:
     """The options that the benches have."""
     parser = make_parser(about, cache=True)
     parser.add_argument("--runs", type=int, default=runs, help="runs of each pipeline, in turns")
-    parser.add_argument("--unit", choices=UNITS, default="document", help="what a Doc of EWT holds")
     return parser
 
 
 def texts_of(options: Any) -> tuple[list[str], str]:
     """(texts, where they are from): EWT test, or where SPACY_CALIB_DATA is not set Python's own documentation."""
     if os.environ.get("SPACY_CALIB_DATA"):
-        return ewt_texts(options.cache, options.unit), f"EWT test by {options.unit}"
+        return ewt_texts(options.cache), "EWT test by document"
     return package_texts(), "Python's documentation (SPACY_CALIB_DATA is not set)"
 
 
-def ewt_texts(cache: Path, unit: str) -> list[str]:
-    """The text of EWT test, by document, by ten sentences, or by sentence."""
-    import spacy
-
-    file = ewt_file("test", cache)
-    if unit == "chunk":
-        return [doc.text for doc in docs_in(file, spacy.blank("en").vocab)]
-    units: list[list[str]] = []
-    for line in file.with_suffix(".conllu").read_text(encoding="utf8").splitlines():
-        if line.startswith("# newdoc") or (unit == "sentence" and line.startswith("# text =")):
-            units.append([])
-        if line.startswith("# text ="):
-            units[-1].append(line.partition("=")[2].strip())
-    return [" ".join(sentences) for sentences in units if sentences]
+def ewt_texts(cache: Path) -> list[str]:
+    """The text of each document of EWT test."""
+    documents: list[list[str]] = []
+    for line in ewt_file("test", cache).with_suffix(".conllu").read_text(encoding="utf8").splitlines():
+        if line.startswith("# newdoc"):
+            documents.append([])
+        elif line.startswith("# text ="):
+            documents[-1].append(line.partition("=")[2].strip())
+    return [" ".join(sentences) for sentences in documents]
 
 
 def package_texts() -> list[str]:
@@ -143,24 +136,15 @@ def walls(runs: Runs, one: str, other: str) -> Any:
     return np.array([a["wall"] / b["wall"] for a, b in zip(runs[one], runs[other], strict=True)])
 
 
-def quartile_head() -> None:
-    head("| what | median | quartiles | target | |", 5)
-
-
 def quartiles(name: str, values: Any, target: float | None = None) -> bool:
     """Print a row. RETURNS: whether the median is within the target."""
     low, median, high = np.percentile(values, [25, 50, 75])
-    is_within = target is None or bool(median <= target)
-    row(
-        name,
-        f"{median:.3f}",
-        f"{low:.3f} to {high:.3f}",
-        "" if target is None else f"{target:.1f}",
-        verdict_text(is_within, target),
-    )
+    is_within, verdict = check_target(median, target)
+    row(name, f"{median:.3f}", f"{low:.3f} to {high:.3f}", "" if target is None else f"{target:.1f}", verdict)
     return is_within
 
 
-def verdict_text(is_within: bool, target: object = True) -> str:
-    """What the table says of a target; nothing where there is none."""
-    return "" if target is None else "reached" if is_within else "MISSED"
+def check_target(value: float, target: float | None) -> tuple[bool, str]:
+    """(whether a value is within the target, what the table says of that); nothing is said where there is no target."""
+    is_within = target is None or bool(value <= target)
+    return is_within, "" if target is None else "reached" if is_within else "MISSED"

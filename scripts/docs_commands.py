@@ -13,15 +13,22 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from importlib.metadata import distribution
-from pathlib import Path
 from typing import Any
 
 import typer
+from frame import ROOT
+from spacy.tokens.underscore import Underscore
 
+import spacy_calib
+from spacy_calib import cli
 from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
+from spacy_calib.gold import file_readers
+from spacy_calib.pipe.scorer import score_names
+from spacy_calib.plugins.pretrained import card
+from spacy_calib.plugins.spark.score_rows import COLUMNS
+from spacy_calib.registry import REGISTERED
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
-ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 # The head of the page is written by hand; everything below this line of it is written here.
 MARK = "<!-- commands -->\n"
@@ -123,7 +130,7 @@ def _mark_code(text: str) -> str:
 def public_page() -> str:
     """The page that names what is public, with the lists that stand in it today."""
     lists = {
-        "python": _join_names(_python()), "commands": _join_names(f"calib {name}" for name in command_names()), "attributes": _join_names(_attributes()),
+        "python": _join_names(sorted(spacy_calib.__all__)), "commands": _join_names(f"calib {name}" for name in command_names()), "attributes": _join_names(_attributes()),
         "columns": _columns(), "figures": _figures(), "configs": _configs(), "groups": _groups(),
     }  # fmt: skip
     page = (DOCS / "reference" / "python.md").read_text(encoding="utf8")
@@ -136,40 +143,23 @@ def _join_names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _python() -> list[str]:
-    import spacy_calib
-
-    return sorted(spacy_calib.__all__)
-
-
 def _attributes() -> list[str]:
-    from spacy.tokens.underscore import Underscore
-
     owners = {"Token": Underscore.token_extensions, "Span": Underscore.span_extensions, "Doc": Underscore.doc_extensions}
     names = ((owner, name) for owner, members in owners.items() for name in sorted(members))
     return [f"{owner}._.{name}" for owner, name in names if name.split("_")[0] == "calib" and not name.startswith("calib_ent")]
 
 
 def _columns() -> str:
-    from spacy_calib.plugins.spark.score_rows import COLUMNS
-
     return "\n".join(f"- {unit}: {_join_names(columns)}" for unit, columns in COLUMNS.items())
 
 
 def _figures() -> str:
-    from spacy_calib.pipe.scorer import score_names
-
     lines = [f"calib_{name}" for name in (*score_names(), "gmce_per_group")]
     return f"{_join_names(lines)}, all but the last also with `_raw` at the end. Figures of entities begin with `calib_ent_`, those of other spans with `calib_span_`."
 
 
 def _groups() -> str:
     """The groups of entry points by which other packages add something."""
-    from spacy_calib import cli
-    from spacy_calib.gold import file_readers
-    from spacy_calib.plugins.pretrained import card
-    from spacy_calib.registry import REGISTERED
-
     return _join_names(
         [*(f"spacy_{kind}" for kind in REGISTERED), *(module.ENTRY_POINTS for module in (file_readers, cli, card))]
     )
@@ -177,8 +167,6 @@ def _groups() -> str:
 
 def _configs() -> str:
     """What this package registers, registry by registry."""
-    from spacy_calib.registry import REGISTERED
-
     factories = [point.name for point in distribution("spacy-calib").entry_points if point.group == "spacy_factories"]
     names = {"factories": factories, "scorers": ["spacy-calib.Scorer.v1"], **REGISTERED}
     return "\n".join(f"- {kind}: {_join_names(entries)}" for kind, entries in names.items())

@@ -1,4 +1,4 @@
-"""What the programs of this folder share: options, data and the cache, gold and what a pipeline says of it, tables, pictures, memory."""
+"""What the programs of this folder share: options, data and the cache, gold, tables, pictures."""
 
 from __future__ import annotations
 
@@ -142,28 +142,6 @@ def bare(gold: Doc, vocab: Any = None) -> Doc:
 
     spaces = None if gold.has_unknown_spaces else [bool(token.whitespace_) for token in gold]
     return Doc(vocab or gold.vocab, words=[token.text for token in gold], spaces=spaces)
-
-
-# What a pipeline says
-
-
-def open_calibrated(model: str | Path) -> tuple[Any, Any]:
-    """A calibrated pipeline and its first calib pipe. RAISES CalibError: it cannot be read, or has none."""
-    from spacy_calib.pipe.pipeline import check_readable, fitted_pipes, load_pipeline
-
-    nlp = load_pipeline(str(model))
-    pipe = fitted_pipes(nlp)[0]
-    check_readable(nlp, pipe)
-    return nlp, pipe
-
-
-def open_scored(model: str | Path, data: Path) -> tuple[Any, Any, Any]:
-    """A calibrated pipeline, its first calib pipe, and the corpus that this makes of the data. RAISES CalibError: one of them cannot be read."""
-    from spacy_calib.cli.shared.examples import stream_examples
-    from spacy_calib.cli.shared.run import score
-
-    nlp, pipe = open_calibrated(model)
-    return nlp, pipe, score(nlp, pipe, stream_examples(nlp, data))
 
 
 # Tables and what intervals say

@@ -15,7 +15,6 @@ come from is in configs/pretrained. Cards of entities need the packages that scr
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from frame import default_cache, say
+from frame import make_parser, say
 from pretrain import cards, entities, studies
 from pretrain.entities import FULL
 from pretrain.fairness import acceptance_table, fairness
@@ -50,7 +49,6 @@ EVENTS = {
     "morphologizer": "The part of speech is right, and so is every feature that both the pipeline and the gold annotate.",
     "pos": "The part of speech is right.",
 }
-# What the maintainers measured on sources that are not shipped, by component.
 # So much log loss may the parameters of another pipeline cost.
 TRANSFER = 0.005
 
@@ -178,11 +176,7 @@ def foreign_rows(study: TagStudy, base_model: str, cache: Path) -> list[dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "names", nargs="*", choices=[*CARDS, []], metavar="CARD", help=f"of {', '.join(CARDS)}; all where none is named"
-    )
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for what pipelines found")
+    parser = make_parser(__doc__, CARDS, cache=True)
     parser.add_argument(
         "--path",
         action="append",
@@ -213,17 +207,13 @@ def main() -> None:
         return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
-        text = (
-            page(held)
-            if arguments.page
-            else "\n".join(tables(source) for source in held if source["name"] in (arguments.names or CARDS))
-        )
+        text = page(held) if arguments.page else "\n".join(tables(card) for card in held if card["name"] in arguments.names)
         if arguments.output is None:
             print(text)
         else:
             arguments.output.write_text(f"{text}\n", encoding="utf8")
         return
-    for name in arguments.names or CARDS:
+    for name in arguments.names:
         say(name)
         pipeline, _, component = name.rpartition("-")
         model = paths.get(pipeline, pipeline)

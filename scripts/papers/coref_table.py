@@ -29,7 +29,6 @@ from papers.coref.figures import FIGURES, NOTHING, Shares
 from papers.coref.mentions import aligned_gold, clusters_in
 from papers.coref.pairs import pair_probabilities
 from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
-from spacy_calib.calibration.recalibrators import Beta
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Floats, Ints
@@ -96,7 +95,7 @@ def evaluate_held_out(pipe: Resolver) -> None:
     calibrated_scores: list[Floats] = []
     for document, fold in zip(documents, folds, strict=True):
         train_docs = [candidate for candidate, other_fold in zip(documents, folds, strict=True) if other_fold != fold]
-        maps = PairCalibration.fit(train_docs, Beta(), "coreference", True)
+        maps = PairCalibration.fit(train_docs)
         calibrated_scores.append(maps.predict(document.pairs, document.grouping))
     scores = {
         "raw": np.concatenate([document.pairs.probabilities for document in documents]),

@@ -129,9 +129,7 @@ class Workshop:
         hmm = self.hmm(rare=0)
         penalty, spelling = (self.penalty(kind, features) for kind, features in (("words", WORDS), ("spelling", "spelling")))
         shares = (*self.corpus.shares, 1.0)
-        enough = (
-            arguments for arguments in shares if self.on_dev(*self.crf_settings(WORDS, penalty, arguments)) >= hmm[1] - NEAR
-        )
+        enough = (share for share in shares if self.trained(*self.crf_settings(WORDS, penalty, share))[1] >= hmm[1] - NEAR)
         share = next(enough, shares[-1])
         return {
             HMM: self.model(*hmm[0]),
@@ -144,20 +142,17 @@ class Workshop:
     def hmm(self, rare: int) -> tuple[tuple[str, dict[str, Any], float], float]:
         """(settings of the most accurate HMM, its accuracy on dev). rare (int): See HiddenMarkovModel."""
         candidates = [("hmm", {"pseudocount": value, "rare": rare}, 1.0) for value in PSEUDOCOUNTS]
-        accuracies = [self.on_dev(*arguments) for arguments in candidates]
+        accuracies = [self.trained(*arguments)[1] for arguments in candidates]
         best = int(np.argmax(accuracies))
         return candidates[best], accuracies[best]
 
     def penalty(self, kind: str, features: str | list[str]) -> float:
         """The one that is best on dev, of the smallest share of train."""
-        return max(PENALTIES[kind], key=lambda c2: self.on_dev(*self.crf_settings(features, c2, self.corpus.shares[0])))
+        return max(PENALTIES[kind], key=lambda c2: self.trained(*self.crf_settings(features, c2, self.corpus.shares[0]))[1])
 
     @staticmethod
     def crf_settings(features: str | list[str], c2: float, share: float) -> tuple[str, dict[str, Any], float]:
         return "crf", {"features": features, "c2": c2, "max_iterations": MOST_ITERATIONS}, share
-
-    def on_dev(self, factory: str, settings: dict[str, Any], share: float) -> float:
-        return self.trained(factory, settings, share)[1]
 
     def model(self, factory: str, settings: dict[str, Any], share: float) -> Model:
         shown_values = {key: value for key, value in settings.items() if key in ("pseudocount", "c2")}

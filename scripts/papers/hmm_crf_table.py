@@ -278,7 +278,7 @@ def draw_differences(
 def study(options: argparse.Namespace) -> None:
     """RAISES CalibError: a picture or file cannot be written."""
     corpus, workshop = CORPORA[options.corpus], Workshop(options.corpus, options.cache, options.most)
-    models, size, names = workshop.models(), options.bin_size or corpus.bin_size, list(workshop.columns)
+    models, size, names = workshop.models(), corpus.bin_size, list(workshop.columns)
     for name in corpus.tests:
         test = workshop.split(name)
         label_pairs = frequent_pairs(test)
@@ -306,7 +306,6 @@ def study(options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser(__doc__, cache=True, output=True, plot=True)
     parser.add_argument("corpus", choices=sorted(CORPORA), help="data set")
-    parser.add_argument("--bin-size", type=int, help="pairs in a bin; else 5,000, of tweets 200")
     parser.add_argument("--most", type=int, help="read no more documents of a split")
     parser.add_argument("--plot-tags", type=Path, help="PNG or SVG file for the differences by tag")
     options = parser.parse_args(arguments)

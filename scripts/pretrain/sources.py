@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from frame import blocks, data_lines
+from frame import bare, blocks, data_lines
 from quality import readers
 from quality.readers import Documents, Sentence, documents_of, make_docs
 from spacy.language import Language
@@ -91,10 +91,7 @@ def in_form(source: Source, text_form: str) -> Source:
 def to_examples(nlp: Language, documents: Documents, size: int) -> Iterator[Example]:
     """Gold beside what the pipeline's components say, by the gold's words."""
     gold = [doc for _, doc in make_docs(documents, nlp.vocab, size)]
-    bare: list[Any] = [
-        type(doc)(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in gold
-    ]
-    for reference, predicted in zip(gold, nlp.pipe(bare), strict=True):
+    for reference, predicted in zip(gold, nlp.pipe(map(bare, gold)), strict=True):
         yield Example(predicted, reference)
 
 
@@ -132,7 +129,9 @@ def uner(folder: str, *splits: str) -> Documents:
             text = next(iter(re.findall(r"^# text = (.*)", comments, re.MULTILINE)), "")
             rows = [line.split("\t") for line in lines if line[:1].isdigit()]
             words = [row[1] for row in rows]
-            sentences.append(Sentence(document, words, {"ents": _open_tags([row[2] for row in rows])}, _spaces(words, text)))
+            sentences.append(
+                Sentence(document, words, {"ents": readers.open_entities([row[2] for row in rows])}, _spaces(words, text))
+            )
     return documents_of(sentences)
 
 
@@ -146,10 +145,6 @@ def _spaces(words: Sequence[str], text: str) -> list[bool]:
         spaces.append(begin > place)
         place = begin + len(word)
     return [*spaces[1:], True]
-
-
-def _open_tags(tags: Sequence[str]) -> list[str]:
-    return readers.open_entities(list(tags))
 
 
 def rows_of_words(folder: str, *splits: str, rename: dict[str, str] | None = None) -> Documents:

@@ -120,7 +120,7 @@ def cost(model: str, cache: Path, rounds: int = 9) -> dict[str, Any]:
     }
     for name in ("calib", "calib_ent"):
         pipelines["without"].disable_pipe(name)
-    texts = ewt_texts(cache, "document")
+    texts = ewt_texts(cache)
     seconds: dict[str, list[float]] = {name: [] for name in pipelines}
     for turn in range(rounds + 1):
         for name, nlp in pipelines.items():

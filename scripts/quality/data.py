@@ -95,14 +95,6 @@ def of_trained(name: str, cache: Path) -> DataSet:
     return DataSet(name, model.labels, counts, share_right(test), fit, test)
 
 
-def porttinari_part(part: str) -> Documents:
-    return readers.dante("porttinari", readers.PORTTINARI_SHARES)[part]
-
-
-def dantestocks(part: str) -> Documents:
-    return readers.dante("dantestocks", readers.DANTESTOCKS_SHARES)[part]
-
-
 # Name -> recipe of the model, what reads (fit, test); the quick ones first. Porttinari-base is Portuguese news (UPOS+FEATS), of which 65 % train.
 OF_TRAINED: dict[str, tuple[str, Callable[[], tuple[Documents, Documents]]]] = {
     # ARK Twitter (Oct27); a document is a tweet
@@ -113,10 +105,10 @@ OF_TRAINED: dict[str, tuple[str, Callable[[], tuple[Documents, Documents]]]] = {
     "streusle": ("streusle", lambda: (readers.streusle("dev"), readers.streusle("test"))),
     # Three fifths of the files of the Penn Treebank sample train; a document is a file
     "ptb": ("ptb", lambda: (readers.ptb()["fit"], readers.ptb()["test"])),
-    "porttinari": ("porttinari", lambda: (porttinari_part("fit"), porttinari_part("test"))),
+    "porttinari": ("porttinari", lambda: (readers.dante("porttinari", "fit"), readers.dante("porttinari", "test"))),
     # Fit on half of DANTEStocks, judged on the other half; a document is a tweet
-    "tweets": ("porttinari", lambda: (dantestocks("fit"), dantestocks("test"))),
-    "tweets-shift": ("porttinari", lambda: (porttinari_part("fit"), dantestocks("test"))),
+    "tweets": ("porttinari", lambda: (readers.dante("dantestocks", "fit"), readers.dante("dantestocks", "test"))),
+    "tweets-shift": ("porttinari", lambda: (readers.dante("porttinari", "fit"), readers.dante("dantestocks", "test"))),
     # Type-level marginals; each part is from other platforms, and a document is a sentence
     "wnut17": ("wnut17", lambda: (readers.entities("wnut17", "dev"), readers.entities("wnut17", "test"))),
     "ewt-morph": ("ewt-morph", lambda: (readers.ewt("dev", "morphs"), readers.ewt("test", "morphs"))),

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,6 @@ TAGGER, MORPHOLOGIZER, NER = ("train_tok2vec", "tagger"), ("train_morphologizer"
 N_BROWN = 120
 
 
-def porttinari_to_train() -> tuple[Documents, Documents]:
-    parts = readers.dante("porttinari", readers.PORTTINARI_SHARES)
-    return parts["train"], parts["dev"]
-
-
 RECIPES = {
     # "!" is a tag there, and by default begins the name of a tag that a token does not have
     "ark": Recipe(
@@ -76,7 +71,9 @@ RECIPES = {
     "ptb": Recipe(*TAGGER, 2000, lambda: readers.hold_out(readers.ptb()["train"])),
     "brown": Recipe(*TAGGER, 4000, lambda: readers.brown_to_train(N_BROWN)),
     "ewt-morph": Recipe(*MORPHOLOGIZER, 3000, lambda: readers.hold_out(readers.ewt("train", "morphs"))),
-    "porttinari": Recipe(*MORPHOLOGIZER, 2000, porttinari_to_train, lang="pt"),
+    "porttinari": Recipe(
+        *MORPHOLOGIZER, 2000, lambda: (readers.dante("porttinari", "train"), readers.dante("porttinari", "dev")), lang="pt"
+    ),
     "wnut17": Recipe(*NER, 2400, lambda: readers.hold_out(readers.entities("wnut17", "train"))),
     "wikineural": Recipe(*NER, 3000, lambda: readers.hold_out(readers.entities("wikineural_en", "train"))),
 }
@@ -90,8 +87,23 @@ def write_docs(documents: Documents, file: Path, size: int = readers.SENTENCES_P
     DocBin(docs=(doc for _, doc in readers.make_docs(documents, Vocab(), size))).to_disk(file)
 
 
+def run_training(config: str, folder: Path, overrides: Mapping[str, object]) -> None:
+    """Train into `folder` in one thread by a file of configs/: model-best, and training.log with what spaCy said.
+
+    Ends the program with the log's end if that fails.
+    """
+    arguments = [part for key, value in overrides.items() for part in (f"--{key}", str(value))]
+    file = ROOT / "configs" / f"{config}.cfg"
+    command = [sys.executable, "-m", "spacy", "train", str(file), "--output", str(folder), *arguments]
+    log = folder / "training.log"
+    with log.open("w") as output:
+        process = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **ONE_THREAD})
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}\nended with {process.returncode}:\n{log.read_text()[-2000:]}")
+
+
 def train(recipe: Recipe, max_steps: int, folder: Path) -> None:
-    """Train into `folder`: model-best, and training.log with what spaCy said. Ends the program with the log's end if that fails."""
+    """Train into `folder`, with the gold Docs of each part."""
     parts = dict(zip(("train", "check"), recipe.data(), strict=True))
     for part, documents in parts.items():
         write_docs(documents, folder / f"{part}.spacy")
@@ -100,14 +112,7 @@ def train(recipe: Recipe, max_steps: int, folder: Path) -> None:
         "training.max_steps": max_steps, "training.eval_frequency": min(max_steps, recipe.eval_every),
         "training.logger.progress_bar": "false", **dict(recipe.settings),
     }  # fmt: skip
-    config = ROOT / "configs" / f"{recipe.config}.cfg"
-    arguments = [part for key, value in overrides.items() for part in (f"--{key}", str(value))]
-    command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(folder), *arguments]
-    log = folder / "training.log"
-    with log.open("w") as file:
-        process = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **ONE_THREAD})
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)}\nended with {process.returncode}:\n{log.read_text()[-2000:]}")
+    run_training(recipe.config, folder, overrides)
     shutil.rmtree(folder / "model-last", ignore_errors=True)
 
 
@@ -202,4 +207,4 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     if n_differ > MAY_DIFFER * n_tokens and not isinstance(head.source, NerSource):
         raise ValueError("The logits are not those that the pipeline chose its tags by.")
     gold = columns_of(np.concatenate(golds), head.labels).astype(np.int64)
-    return np.concatenate(logits), gold, readers.document_numbers(numbers, lengths), Words.concatenate(words)
+    return np.concatenate(logits), gold, np.repeat(np.array(numbers, dtype=np.int64), lengths), Words.concatenate(words)

@@ -163,10 +163,6 @@ def tfg(n_groups: int) -> Callable[[Task], Groups]:
     return lambda task: task.group(partial(tag_frequency_groups, n_groups=n_groups))
 
 
-def each_tag(task: Task) -> Groups:
-    return task.group(one_group_per_tag)
-
-
 def methods() -> Iterator[tuple[str, Method]]:
     """(name, method) of all that data sets are calibrated with."""
     yield "raw", raw
@@ -183,7 +179,7 @@ def methods() -> Iterator[tuple[str, Method]]:
             if n_groups > 5:
                 yield f"TFG-{n_groups} {method}", fixed(tfg(n_groups), maps[method])
             yield f"TFG-{n_groups} {method} + tag offsets", fixed(tfg(n_groups), maps[method], True)
-        yield f"one-vs-rest {method}", fixed(each_tag, maps[method])
+        yield f"one-vs-rest {method}", fixed(lambda task: task.group(one_group_per_tag), maps[method])
     for scaling in (TemperatureScaling(), VectorScaling(), MatrixScaling()):
         kind = type(scaling).__name__.removesuffix("Scaling").lower()
         yield f"{kind} scaling", scaled_only(scaling)

@@ -46,14 +46,6 @@ def lowest(rows: dict[str, dict[str, Any]]) -> str:
     return min(rows, key=lambda name: rows[name]["log_loss"], default="")
 
 
-def peer_methods(data_set: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: rows for name, rows in methods_of(data_set).items() if name not in data_set["ours"]}
-
-
-def fixed_methods(data_set: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: rows for name, rows in data_set["ours"].items() if not name.startswith(AUTO)}
-
-
 def table(result: dict[str, Any]) -> str:
     """The CSV file."""
     csv_text = io.StringIO()
@@ -83,7 +75,9 @@ methods, with Brier score, SMCE, GMCE and seconds.
         "| data set | test tokens | right | raw | TFG-5 isotonic (the paper) | best of ours, fixed | best of others | auto, scores alone | auto |"
     )
     for data_set in rows:
-        ours, peer_rows, fixed_rows = data_set["ours"], peer_methods(data_set), fixed_methods(data_set)
+        ours = data_set["ours"]
+        peer_rows = {name: figures for name, figures in methods_of(data_set).items() if name not in ours}
+        fixed_rows = {name: figures for name, figures in ours.items() if not name.startswith(AUTO)}
         cells = [
             ours["raw"],
             ours["TFG-5 isotonic"],

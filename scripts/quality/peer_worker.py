@@ -438,9 +438,8 @@ def main() -> int:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--scores", type=Path, required=True, help="Where to write the calibrated scores")
     parser.add_argument("--report", type=Path, required=True, help="Where to write what happened, as JSON")
-    parser.add_argument("--memory", type=float, default=16, help="GiB of address space")
     options = parser.parse_args()
-    limit_memory(options.memory)
+    limit_memory(16)
     warnings.simplefilter("ignore")
     np.random.seed(0)
     report: dict[str, object] = {"version": version(options.peer), "failure": ""}

@@ -9,11 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -28,7 +26,7 @@ SENTENCES_PER_DOC = 10
 CHECK_EVERY = 20
 # Porttinari-base: train, what chooses the checkpoint, fit, test; DANTEStocks: fit, test
 PORTTINARI_SHARES = {"train": 0.65, "dev": 0.05, "fit": 0.15, "test": 0.15}
-DANTESTOCKS_SHARES = {"fit": 0.5, "test": 0.5}
+DANTE_SHARES = {"porttinari": PORTTINARI_SHARES, "dantestocks": {"fit": 0.5, "test": 0.5}}
 
 
 @dataclass(frozen=True)
@@ -252,16 +250,6 @@ def split(documents: Documents, shares: Mapping[str, float], seed: int = 0) -> d
     return {part: [cell for cell in documents if part_of[cell[0].document] == part] for part in shares}
 
 
-def dante(name: str, shares: Mapping[str, float]) -> dict[str, Documents]:
-    """A treebank of dante-corpora (porttinari, petrogold, dantestocks), split by document."""
-    return split(read_dante(dante_file(name), Counter()), shares)
-
-
-def document_numbers(numbers: list[int], lengths: list[int]) -> np.ndarray:
-    """The document of each token, from that of each Doc and the Docs' lengths; ascending.
-
-    RAISES ValueError: documents out of order.
-    """
-    if any(second < first for first, second in pairwise(numbers)):
-        raise ValueError("The Docs are not in the order of their documents.")
-    return np.repeat(np.array(numbers, dtype=np.int64), lengths)
+def dante(name: str, part: str) -> Documents:
+    """A part of porttinari or dantestocks, which are split by document."""
+    return split(read_dante(dante_file(name), Counter()), DANTE_SHARES[name])[part]

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -33,19 +32,17 @@ from typing import Any
 import numpy as np
 import spacy
 from spacy.tokens import Doc, DocBin
-from spacy.vocab import Vocab
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
 
-from frame import MODEL, ROOT, bare, data_lines, default_cache, docs_in, head, row, say
+from frame import MODEL, bare, data_lines, default_cache, docs_in, ewt_file, head, row, say
+from papers.polarity_table import SPLITS, docs_of, read, train_textcat
 from pretrain.sources import uner
 from quality import readers
-from quality.models import ONE_THREAD, trained, write_docs
+from quality.models import run_training, trained, write_docs
 from quality.readers import Documents
 
 from spacy_calib.types import Floats
-
-PARSER_CONFIG = ROOT / "configs" / "train_parser.cfg"
 
 
 @dataclass(frozen=True)
@@ -77,12 +74,8 @@ def read_snippets(split: str) -> Callable[[Path], Path]:
     """A function that writes the film review snippets of a split as Docs with categories."""
 
     def write(folder: Path) -> Path:
-        file, docs = folder / f"{split}.spacy", []
-        for line in data_lines("sentence_polarity", f"{split}.tsv"):
-            label, text = line.split("\t", 1)
-            docs.append(Doc(Vocab(), words=text.split()))
-            docs[-1].cats = {"pos": float(label == "pos"), "neg": float(label == "neg")}
-        DocBin(docs=docs).to_disk(file)
+        file = folder / f"{split}.spacy"
+        DocBin(docs=docs_of(spacy.blank("en"), read(split), gold=True)).to_disk(file)
         return file
 
     return write
@@ -100,27 +93,18 @@ def read_conllu(split: str) -> Callable[[Path], Path]:
 
 
 def trained_parser(cache: Path) -> Path:
-    """A parser over EWT train, in one thread, trained if it is not in the folder yet."""
+    """A parser over EWT train, trained if it is not in the folder yet."""
     folder = cache / "same_scores" / "parser"
-    folder.mkdir(parents=True, exist_ok=True)
-    for split in ("train", "dev"):
-        if not (folder / f"{split}.spacy").exists():
-            command = [sys.executable, "-m", "spacy", "convert", str(read_conllu(split)(folder)), str(folder), "-n", "10"]
-            subprocess.run(command, check=True, stdout=sys.stderr)
-    overrides = {"paths.train": folder / "train.spacy", "paths.dev": folder / "dev.spacy", "training.max_steps": 300, "training.eval_frequency": 300}  # fmt: skip
-    best = folder / "model-best"
-    if not best.exists():
+    if not (folder / "model-best").exists():
         say(f"Training into {folder} ...")
-        options = [part for name, value in overrides.items() for part in (f"--{name}", str(value))]
-        command = [sys.executable, "-m", "spacy", "train", str(PARSER_CONFIG), "--output", str(folder), *options]
-        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, **ONE_THREAD})
-    return best
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {"paths.train": ewt_file("train", cache), "paths.dev": ewt_file("dev", cache)}
+        run_training("train_parser", folder, {**paths, "training.max_steps": 300, "training.eval_frequency": 300})
+    return folder / "model-best"
 
 
 def trained_textcat(cache: Path) -> Path:
     """spaCy's textcat over the snippets of train, five epochs."""
-    from papers.polarity_table import SPLITS, read, train_textcat
-
     folder = cache / "same_scores" / "textcat"
     if not folder.exists():
         nlp, _ = train_textcat({split: read(split) for split in SPLITS}, epochs=5)

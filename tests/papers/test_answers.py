@@ -14,7 +14,7 @@ def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
     rng = np.random.default_rng(0)
     potentials = Potentials(rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3))
     scores = [rng.normal(size=(n, 3)) for n in (3, 1, 4)]
-    found = best_answers(sum_chains(Chains.from_scores(scores, potentials)))
+    found = best_answers(sum_chains(Chains.from_scores(scores, potentials)), np.concatenate(scores))
     offset = 0
     for number, own in enumerate(scores):
         n, totals = len(own), enumerate_labellings(own, potentials)

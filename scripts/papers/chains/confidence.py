@@ -6,7 +6,7 @@ Each way gives every label of every token a number in [0, 1]; that of the predic
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -81,8 +81,6 @@ def normals(codes: Ints, sample: int, seed: int) -> Floats:
 
 # How many samples are computed at the same time; each takes the scores of all tokens at every scale.
 _THREADS = 4
-# Iterates over the numbers of the samples, and may show the progress.
-Progress = Callable[[Iterable[int]], Iterable[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +98,7 @@ class WeightSamples:
         change, factors = self.change(number), np.sqrt(scales)[:, None, None]
         return self.chains.scores + factors * change.scores, self.chains.transitions + factors * change.transitions
 
-    def labels(self, k: int, scales: Sequence[float], progress: Progress = iter) -> Iterator[Ints]:
+    def labels(self, k: int, scales: Sequence[float]) -> Iterator[Ints]:
         """Yield the best labels by each of the first k samples, at each scale, shape (S, N)."""
         packing = self.chains.packing
 
@@ -109,7 +107,7 @@ class WeightSamples:
             return of_scales[:, packing.packed_index]
 
         with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-            yield from (labels for _, labels in zip(progress(range(k)), pool.map(find_best, range(k)), strict=True))
+            yield from pool.map(find_best, range(k))
 
     def shares(self, k: int, scale: float) -> list[Floats]:
         """Return the share of the first k samples whose best labelling gives each token each label, shape (length, K) each."""

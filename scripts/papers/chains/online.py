@@ -41,7 +41,6 @@ class Rule(ABC):
 
     short: ClassVar[str] = ""
     n_rivals: ClassVar[int] = 1  # number of best labellings that are compared with the right one
-    start: ClassVar[float] = 1.0  # initial variance
     by_distance: ClassVar[bool] = False  # whether a rival counts only if its score is above the right one's minus its errors
 
     @abstractmethod
@@ -104,13 +103,7 @@ def _products(rivals: Sequence[Difference]) -> Floats:
 
 @dataclass(frozen=True)
 class _Gaussian(Rule):
-    """Rules with variances, a diagonal Sigma: mu += alpha Sigma Delta (Algorithm 1, equation 2). variance: Initial."""
-
-    variance: float = 1.0
-
-    @property
-    def start(self) -> float:  # type: ignore[override]
-        return self.variance
+    """Rules with variances, a diagonal Sigma: mu += alpha Sigma Delta (Algorithm 1, equation 2)."""
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
         steps = []
@@ -163,14 +156,14 @@ def make_rule(name: str, **settings: float) -> Rule:
 class OnlineLearner:
     """Weights of (feature, label) at feature * K + label, and of (previous, label) at (n_features + previous) * K + label.
 
-    mu, sigma (Floats): Mean and variance of each weight. late (Floats): mu minus its average, times n_seen. n_seen
+    mu, sigma (Floats): Mean and variance of each weight, at first 0 and 1. late (Floats): mu minus its average, times n_seen. n_seen
     (int): Sequences seen.
     """
 
     def __init__(self, n_features: int, n_labels: int, rule: Rule):
         self.n_features, self.n_labels, self.rule = n_features, n_labels, rule
         size = (n_features + n_labels) * n_labels
-        self.mu, self.late, self.sigma = np.zeros(size), np.zeros(size), np.full(size, rule.start)
+        self.mu, self.late, self.sigma = np.zeros(size), np.zeros(size), np.ones(size)
         self.n_seen = 0
 
     @property
@@ -192,20 +185,16 @@ class OnlineLearner:
         """Return the score of each label (column) after each (row), shape (K, K)."""
         return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
 
-    def update(self, tokens: SparseFeatures, gold: Ints) -> bool:
-        """Learn from one sequence. RETURNS (bool): Whether the best labelling was wrong.
-
-        gold (Ints): Label of each token, shape (n_tokens,).
-        """
+    def update(self, tokens: SparseFeatures, gold: Ints) -> None:
+        """Learn from one sequence. gold (Ints): Label of each token, shape (n_tokens,)."""
         scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
         if self.rule.by_distance and _beats_all(scores, transitions, gold):
             self.n_seen += 1
-            return False
+            return
         if self.rule.n_rivals == 1:
             rivals = [viterbi_one(scores, transitions)]
         else:
             rivals = list(k_best_one(scores, transitions, self.rule.n_rivals))
-        wrong = bool((rivals[0] != gold).any())
         differences = [self.difference(tokens, gold, rival) for rival in rivals if (rival != gold).any()]
         for step in self.rule.steps(self.mu, self.sigma, differences) if differences else ():
             self.mu[step.parameters] += step.mean
@@ -213,7 +202,6 @@ class OnlineLearner:
             if step.variance is not None:
                 self.sigma[step.parameters] -= step.variance
         self.n_seen += 1
-        return wrong
 
     def difference(self, tokens: SparseFeatures, gold: Ints, rival: Ints) -> Difference:
         """Return the features of the right labelling minus those of a rival: of tokens and transitions whose labels differ.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.recalibrators.recalibrator import Recalibrator
+from spacy_calib.calibration.recalibrators import Beta
 from spacy_calib.calibration.solvers import log_odds
 from spacy_calib.context.ridge import RidgeModel, fit_ridge
 from spacy_calib.pairs.documents import DOCUMENTS_TO_CHOOSE
@@ -59,11 +59,6 @@ def fit_context(
     columns = [np.concatenate(parts)[subset] for parts in zip(*columns_by_document, strict=True)]
     odds = log_odds(np.concatenate([pairs.probabilities for pairs in documents]))
     return fit_ridge(odds[subset], columns, hits[subset], numbers[subset]).model
-
-
-def predict_in_context(model: RidgeModel, pairs: MentionPairs, groups: Ints, n_kinds: int) -> Floats:
-    """Return the calibrated probability of each pair of a document. groups (Ints), n_kinds (int): As in `context_columns`."""
-    return model.predict(log_odds(pairs.probabilities), model.margins(context_columns(pairs, groups, n_kinds)))
 
 
 # The kinds of mentions.
@@ -119,28 +114,27 @@ class PairCalibration:
     context: RidgeModel | None = None
 
     @classmethod
-    def fit(
-        cls, documents: Sequence[LabelledPairs], prototype: Recalibrator, name: str, context: bool = False
-    ) -> PairCalibration:
-        """Fit maps like `prototype`, or (if `context`, and documents suffice) a context."""
+    def fit(cls, documents: Sequence[LabelledPairs]) -> PairCalibration:
+        """Fit a context, or beta maps for too few documents."""
         groups = [document.grouping.groups(*document.ends) for document in documents]
         empty = np.zeros(0, dtype=np.intp)
         tags = np.concatenate([empty, *groups])
         hits = np.concatenate([empty.astype(bool), *(document.hits(*document.ends) for document in documents)])
         scores = np.concatenate([np.zeros(0), *(document.pairs.probabilities for document in documents)])
         shares = shares_below(documents, tags, hits)
-        model = fit_context([document.pairs for document in documents], groups, hits, len(_KINDS)) if context else None
+        model = fit_context([document.pairs for document in documents], groups, hits, len(_KINDS))
         if model is not None:
             return cls(None, shares, model)
         pair_groups = Groups(PAIR_GROUPS, np.arange(len(PAIR_GROUPS)), np.bincount(tags, minlength=len(PAIR_GROUPS)))
         pairs = Pairs(np.arange(len(tags)), tags, scores, hits, len(tags))
-        return cls(GroupedRecalibrator(prototype, pair_groups).fit(pairs), shares)
+        return cls(GroupedRecalibrator(Beta(), pair_groups).fit(pairs), shares)
 
     def predict(self, pairs: MentionPairs, grouping: PairGrouping) -> Floats:
         """Return the calibrated probability of each pair."""
         groups = grouping.groups(pairs.later, pairs.earlier)
         if self.context is not None:
-            return predict_in_context(self.context, pairs, groups, len(_KINDS))
+            margins = self.context.margins(context_columns(pairs, groups, len(_KINDS)))
+            return self.context.predict(log_odds(pairs.probabilities), margins)
         assert self.maps is not None
         return self.maps.predict(pairs.probabilities, groups)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -98,14 +99,9 @@ def speakers_of(doc: Doc, key: str) -> NDArray[np.uint64]:
 
 def gold_clusters(doc: Doc, prefix: str, key: str) -> list[list[Span]]:
     """Return the clusters of a gold Doc: the groups prefix_1, prefix_2, ... and each other mention of `doc.spans[key]`."""
-    groups = [list(group) for name, group in doc.spans.items() if _is_cluster(name, prefix)]
+    groups = [list(group) for name, group in doc.spans.items() if re.fullmatch(rf"{prefix}_\d+", name)]
     in_group = {(span.start, span.end) for group in groups for span in group}
     return groups + [[span] for span in doc.spans.get(key, ()) if (span.start, span.end) not in in_group]
-
-
-def _is_cluster(name: str, prefix: str) -> bool:
-    head, _, number = name.rpartition("_")
-    return head == prefix and number.isdigit()
 
 
 def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int], int]:

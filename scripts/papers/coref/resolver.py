@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc
 
-from spacy_calib.calibration.recalibrators import Beta
 from spacy_calib.types import Floats, Ints
 
 from ..chains.features import FeatureIndex
@@ -98,7 +97,7 @@ class Resolver:
             LabelledPairs(one.mentions.grouping, pair_probabilities(antecedents, THRESHOLD), gold)
             for one, antecedents, gold in zip(words, result.held_out, clusters, strict=False)
         ]
-        self.calibration = PairCalibration.fit(self.held_out, Beta(), "coreference", True)
+        self.calibration = PairCalibration.fit(self.held_out)
         return self
 
     @staticmethod

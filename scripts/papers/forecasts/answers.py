@@ -1,7 +1,6 @@
 """What can be told of the answer of a structured model and of each of its positions (Kuleshov and Liang 2015, Table 1). Knows arrays; `best_answers` makes them of chains.
 
-An answer is a sequence of labels; n answers of N positions in all follow one another. A model may hand in more: how far the second-best
-answer is, marginals, the chance of each label beside the rest of the answer, scores of a classifier that sees one position at a time.
+An answer is a sequence of labels; n answers of N positions in all follow one another.
 """
 
 from __future__ import annotations
@@ -96,22 +95,21 @@ class Answers:
 
     labels (Ints): Column of the label at each position, shape (N,). lengths (Ints): Positions of each answer, at least 1, shape (n,).
     n_labels (int): K.
-    log_chances (Floats | None): log P(answer), shape (n,).
-    gaps (Floats | None): log P(best answer) - log P(second best) of each answer, shape (n,).
-    marginals (Floats | None): P(label at position), shape (N, K).
-    conditionals (Floats | None): P(label at position | the rest of the answer), shape (N, K).
-    alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K).
-
+    log_chances (Floats): log P(answer), shape (n,).
+    gaps (Floats): log P(best answer) - log P(second best) of each answer, shape (n,).
+    marginals (Floats): P(label at position), shape (N, K).
+    conditionals (Floats): P(label at position | the rest of the answer), shape (N, K).
+    alone (Floats): Scores of a classifier that sees each position by itself, shape (N, K).
     """
 
     labels: Ints
     lengths: Ints
     n_labels: int
-    log_chances: Floats | None = None
-    gaps: Floats | None = None
-    marginals: Floats | None = None
-    conditionals: Floats | None = None
-    alone: Floats | None = None
+    log_chances: Floats
+    gaps: Floats
+    marginals: Floats
+    conditionals: Floats
+    alone: Floats
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -128,28 +126,22 @@ class Answers:
 
     def each(self) -> list[Answer]:
         """The answers one by one."""
-        return [tuple(part.tolist()) for part in np.split(self.labels, self.firsts[1:])] if len(self) else []
+        return [tuple(part.tolist()) for part in np.split(self.labels, self.firsts[1:])]
 
 
-def answer_features(answers: Answers, known_units: set[Answer] | None = None) -> dict[str, Floats]:
+def answer_features(answers: Answers, dictionary: set[Answer]) -> dict[str, Floats]:
     """Return the features that predict whether a whole answer is right, by name, shape (n,) each.
 
-    Features from scores that the answers lack are left out.
-
-    known_units (set | None): Answers that are admissible: words of a list.
-    RETURNS (dict): length, known, chance (its logarithm), gap, least_margin (of the marginals, over its positions), least_alone (of the classifier's scores).
+    RETURNS (dict): length, known (whether it is in the dictionary), gap, least_margin (of the marginals, over its positions), least_alone (of the
+        classifier's scores).
     """
-    features = {"length": answers.lengths.astype(np.float64)}
-    if known_units is not None:
-        features["known"] = np.array([answer in known_units for answer in answers.each()], dtype=np.float64)
-    if answers.log_chances is not None:
-        features["chance"] = np.maximum(answers.log_chances, -FARTHEST_GAP)
-    if answers.gaps is not None:
-        features["gap"] = np.minimum(answers.gaps, FARTHEST_GAP)
-    for name, scores in (("least_margin", answers.marginals), ("least_alone", answers.alone)):
-        if scores is not None:
-            features[name] = _minimum(margins(scores), answers)
-    return features
+    return {
+        "length": answers.lengths.astype(np.float64),
+        "known": np.array([answer in dictionary for answer in answers.each()], dtype=np.float64),
+        "gap": np.minimum(answers.gaps, FARTHEST_GAP),
+        "least_margin": np.minimum.reduceat(margins(answers.marginals), answers.firsts),
+        "least_alone": np.minimum.reduceat(margins(answers.alone), answers.firsts),
+    }
 
 
 def position_features(answers: Answers) -> dict[str, Floats]:
@@ -159,14 +151,15 @@ def position_features(answers: Answers) -> dict[str, Floats]:
         label_0, label_1 ... (whether it is this one), pseudomargin (of the conditionals), margin (of the marginals), agrees (whether the
         likeliest label by the marginals is that of the answer), alone (margin of the classifier's scores).
     """
-    features = {"share": same_in_answer(answers), "neighbours": same_beside(answers)}
-    features |= {f"label_{k}": (answers.labels == k).astype(np.float64) for k in range(answers.n_labels)}
-    for name, scores in (("pseudomargin", answers.conditionals), ("margin", answers.marginals), ("alone", answers.alone)):
-        if scores is not None:
-            features[name] = margins(scores)
-    if answers.marginals is not None:
-        features["agrees"] = (answers.marginals.argmax(axis=1) == answers.labels).astype(np.float64)
-    return features
+    return {
+        "share": same_in_answer(answers),
+        "neighbours": same_beside(answers),
+        **{f"label_{k}": (answers.labels == k).astype(np.float64) for k in range(answers.n_labels)},
+        "pseudomargin": margins(answers.conditionals),
+        "margin": margins(answers.marginals),
+        "agrees": (answers.marginals.argmax(axis=1) == answers.labels).astype(np.float64),
+        "alone": margins(answers.alone),
+    }
 
 
 def same_in_answer(answers: Answers) -> Floats:
@@ -193,14 +186,10 @@ def columns(features: Mapping[str, Floats], names: Sequence[str]) -> Floats:
     return np.stack([features[name] for name in units], axis=1)
 
 
-def _minimum(values: Floats, answers: Answers) -> NDArray[np.float64]:
-    return np.minimum.reduceat(values, answers.firsts) if len(answers) else np.zeros(0)
-
-
-def best_answers(sums: ChainSums, alone: Floats | None = None) -> Answers:
+def best_answers(sums: ChainSums, alone: Floats) -> Answers:
     """The best labelling of each chain with its probability, the gap to the second best, marginals, and P(label | the rest of the labelling).
 
-    alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K), for positions of the chains one after another.
+    alone (Floats): Scores of a classifier that sees each position by itself, shape (N, K), for positions of the chains one after another.
     """
     chains = sums.chains
     best = k_best(chains, 2)

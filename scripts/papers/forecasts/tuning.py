@@ -59,17 +59,15 @@ def choose_best(candidates: Sequence[TunedForecaster]) -> TunedForecaster:
 
 @dataclass(frozen=True)
 class LossParts:
-    """Parts of the squared loss of n forecasts F of yes-or-no answers y; T is the share of yes in F's bin.
+    """Parts of the squared loss of forecasts F of yes-or-no answers y; T is the share of yes in F's bin.
 
-    loss (float): Mean (y - F)^2, about uncertainty - sharpness + calibration: bins hide a little. calibration (float): Mean
-    (T - F)^2. sharpness (float): Variance of T. uncertainty (float): Variance of y.
+    loss (float): Mean (y - F)^2, about the variance of y - sharpness + calibration: bins hide a little. calibration (float):
+    Mean (T - F)^2. sharpness (float): Variance of T.
     """
 
     loss: float
     calibration: float
     sharpness: float
-    uncertainty: float
-    n: int
 
 
 def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> LossParts:
@@ -77,5 +75,4 @@ def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> LossP
     edges = fixed_edges(n_bins)
     parts = decompose(forecasts, hits, lambda scores: edges)
     assert parts is not None
-    calibration = parts.reliability + parts.within_variance
-    return LossParts(parts.brier, calibration, parts.resolution, parts.uncertainty, parts.n)
+    return LossParts(parts.brier, parts.reliability + parts.within_variance, parts.resolution)

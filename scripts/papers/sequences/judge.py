@@ -182,11 +182,6 @@ def sample_counts(
     return draw_list
 
 
-def f_measure(sums: Floats) -> Floats:
-    """sums: COUNTS, shape (..., 5)."""
-    return 2 * sums[..., 0] / np.maximum(1, sums[..., 1] + sums[..., 2])
-
-
 def wrong_percent(sums: Floats) -> Floats:
     """sums: COUNTS, shape (..., 5)."""
     return 100 * sums[..., COUNTS.index("wrong")] / sums[..., COUNTS.index("words")]

@@ -83,10 +83,9 @@ def counts_of(data: Sentences, predicted_labels: Sequence[Ints], sentences: Ints
     return counts
 
 
-def f_of(counts: Floats) -> float:
-    """F of the sums of COUNTS."""
-    hit, predicted_labels, gold_spans = counts.reshape(-1, len(COUNTS)).sum(axis=0)[:3]
-    return float(2 * hit / max(1.0, predicted_labels + gold_spans))
+def f_measure(sums: Floats) -> Floats:
+    """sums: COUNTS, shape (..., 5)."""
+    return 2 * sums[..., 0] / np.maximum(1, sums[..., 1] + sums[..., 2])
 
 
 def choose_settings(data: Sentences, sentences: Ints, rule: str, seed: int, tuning: Tuning) -> dict[str, float]:
@@ -97,11 +96,11 @@ def choose_settings(data: Sentences, sentences: Ints, rule: str, seed: int, tuni
     order = np.random.default_rng(seed).permutation(sentences)
     held_out = order[: min(tuning.held, len(order) // 3)]
     rest = order[len(held_out) : len(held_out) + tuning.train]
-    counts = {}
+    scores = {}
     for value in values:
         learner = train(data, rest, rule, tuning.rounds, seed, {name: value})
-        counts[value] = f_of(counts_of(data, answers(data, learner, held_out), held_out))
-    return {name: max(counts, key=counts.__getitem__)}
+        scores[value] = float(f_measure(counts_of(data, answers(data, learner, held_out), held_out).sum(axis=0)))
+    return {name: max(scores, key=scores.__getitem__)}
 
 
 # Confidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +31,6 @@ from .learning import (
     train,
     train_crf,
 )
-
-PARTS = ("confidence", "learners", "pa")
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,11 @@ class Job:
         return folder / f"{self.part}-{self.corpus}-{self.number}.npz"
 
 
-def jobs_of(plan: Plan, parts: Iterable[str], corpora: Iterable[str]) -> Iterator[Job]:
+def jobs_of(plan: Plan, corpora: Sequence[str]) -> Iterator[Job]:
     """In the order in which they are run: each part of all corpora, a fold of one after a fold of the other."""
     numbers = {"confidence": plan.quarters, "learners": plan.folds, "pa": plan.folds}
-    corpora = list(corpora)
-    for part in parts:
-        for number in range(min(numbers[part], plan.run or numbers[part])):
+    for part, n in numbers.items():
+        for number in range(min(n, plan.run or n)):
             for corpus in corpora:
                 yield Job(part, corpus, number)
 

@@ -10,8 +10,8 @@ from frame import between, head, row
 
 from spacy_calib.types import Floats
 
-from .judge import FIRST, WAYS, Quarters, Sampled, ece_of, f_measure, sample_counts, sample_ways, wrong_percent
-from .learning import RULES
+from .judge import FIRST, WAYS, Quarters, Sampled, ece_of, sample_counts, sample_ways, wrong_percent
+from .learning import RULES, f_measure
 from .runs import read_job
 
 # F of table 2; (F, percent of wrong words) of table 3.
