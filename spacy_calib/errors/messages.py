@@ -104,7 +104,7 @@ MESSAGES = {
     "C084": "Component '{name}' is disabled, and '{component}' listens to it; enable it (nlp.enable_pipe('{name}'), or [nlp] disabled in config.cfg).",
     "C086": "Component '{component}' is in the pipeline and not trained, so that no text can be processed; train it, or disable it (nlp.disable_pipe('{component}'), or [nlp] disabled in config.cfg).",
     "C083": "There is no option {option}, but the pipe has a setting of this name; give {setting} VALUE.",
-    "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
+    "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats, or tokens and ner_tags; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
     "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
     "C079": "The pipeline has no fitted calib pipe for the component or prefix '{component}'; calibrated are: {available}. Name one of them (--component).",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
@@ -136,7 +136,7 @@ MESSAGES = {
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     # Labels and components
     "C324": "Tokens have no extension '{name}'; register it with Token.set_extension before the pipeline is created, in a file of user code (--code).",
-    "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another source, or leave it out.",
+    "C340": "The source {source} cannot read component '{component}' ({kind}); name another source, or leave it out.",
     # Gold data
     "C482": "FITTED ON THE TRAINING DATA: {part} are in the training data too (--train-data), where the model is more confident than on any other text, so nothing was written; give held-out gold, or allow it (--allow-seen).",
     # Texts and score files
@@ -164,6 +164,7 @@ MESSAGES = {
     "C786": "The answered records have several text fields ({fields}), but only one of them can be the text that people saw; rename that one to 'text' in the file.",
     "C788": "{where} of {path} is {given}, which is no record of an annotation tool or of training data for spaCy; give objects with a text and its labels, or lists of a text and an object.",
     "C789": "The export {path} does not say how it counts characters, and {many} ways of counting (by characters or UTF-16 units, a line end as two or as one) put its spans on words ({examples}); export it with the marked words (Label Studio: value.text), or as .spacy.",
+    "C787": "{path} cannot be read as gold: {why}; {mend}.",
     "C791": "Annotators of {path} disagree about every one of its {n} entities, so no gold is left; let one person decide (ground_truth in Label Studio, review in Prodigy), or give the answers of one person only.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it again when they are answered.",
     # Uses of scores
@@ -180,6 +181,7 @@ MESSAGES = {
     # Gold data
     "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
     "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
+    "C802": "Each of the {n} tokens is its own head in the gold, as if the heads were left out, so the arcs of component '{component}' cannot be evaluated; give data with dependency trees.",
     "C803": "None of the {n} {unit} is right by the gold, although the scores of component '{component}' predict {expected} right ones, so there is nothing to learn; check that the texts and labels of the gold are those of the model.",
     "C804": "The gold agrees with component '{component}' everywhere, although its scores predict {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), from which nothing can be learned; give gold that people annotated or corrected, enough of it to contain errors of the component.",
     # Context
@@ -201,6 +203,7 @@ WARNINGS = {
     "CW56": "[CW56] Entries in {path} that are no labels are skipped: {names}.",
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` (the first: {text!r}), so the component reads words that nobody wrote; correct the file.",
     "CW61": "[CW61] {n} of the {of} records in {path} cannot be used and are skipped ({reasons}).",
+    "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` split make a text that nobody wrote; give the .conllu file itself, or convert it with `spacy convert --merge-subtokens`.",
     "CW63": "[CW63] The offsets in {path} are read as {reading}: only so its spans are on words ({n} spans differ from those by characters).",
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, although raw scores predict {expected} errors: either the component is strongly underconfident, or the gold was made from the output of the pipeline and scores fitted on it are too high; check how the gold was made.",
 }

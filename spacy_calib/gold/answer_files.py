@@ -17,6 +17,7 @@ from . import tool_exports
 from .label_studio import is_task, prepare_tasks, read_task
 from .places import READINGS, MisplacedError, is_on_word_bounds, reread
 from .tool_exports import TextAnswers, TextSpan
+from .training_forms import has_token_tags, read_tokens, unknown_form
 
 _MANY_CATEGORIES = 1000  # with more categories in a file, texts do not get a value for each: as many texts would take hours
 _MIN_ON_BOUNDS = 0.95  # minimum share of spans on word bounds for a way of counting offsets to be right
@@ -48,11 +49,12 @@ class Tool(NamedTuple):
 
 # Name -> tool, recognized by the fields of its records; of several the first.
 TOOLS = {
-    "Prodigy": Tool(tool_exports.is_prodigy, tool_exports.read_prodigy),
+    "Prodigy": Tool(tool_exports.is_prodigy, tool_exports.read_prodigy, tool_exports.name_views),
     "Label Studio": Tool(is_task, read_task, prepare_tasks),
     "Argilla": Tool(tool_exports.is_argilla, tool_exports.read_argilla, tool_exports.name_questions),
     "doccano": Tool(tool_exports.is_doccano, tool_exports.read_doccano),
     "spaCy's training data": Tool(tool_exports.is_training, tool_exports.read_training),
+    "lines with tokens and tags": Tool(has_token_tags, read_tokens),
 }
 
 
@@ -61,12 +63,15 @@ def tool_of(record: Record) -> str:
     return next((name for name, tool in TOOLS.items() if tool.wrote(record)), "")
 
 
-def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
+def read_answers(
+    file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
+) -> list[TextAnswers]:
     """Read the export of an annotation tool: one TextAnswers for each text and person, in which all their answers are merged.
 
-    labels (Collection[str]): The labels of the pipeline, to select the questions about them. RAISES: The errors of `read_each`.
+    labels (Collection[str]): The labels of the pipeline, to select the questions about them. values: From `read_values`, if the
+    file was read already. RAISES: The errors of `read_each`.
     """
-    return _merge_by_text(_with_absent_categories(read_each(file, labels), labels))
+    return _merge_by_text(_with_absent_categories(read_each(file, labels, values), labels))
 
 
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
@@ -110,12 +115,12 @@ def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
 
 
 def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
-    """Return the name of the tool that wrote all records, "" without records. RAISES C082: unknown tool. C693: two tools."""
+    """Return the name of the tool that wrote all records, "" without records. RAISES C082, C787: unknown. C693: two."""
     first_name = ""
     for where, record in records:
         name = tool_of(record)
         if not name:
-            raise calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
+            raise unknown_form(file, where, record)
         first_name = first_name or name
         if name != first_name:
             raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {first_name}")

@@ -24,10 +24,11 @@ from ..errors import WARNINGS
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE, Ints
-from .answer_files import read_answers
+from .answer_files import read_answers, read_values
 from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
 from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import AT_RANDOM, BY_DOUBT, TextAnswers, TextSpan
+from .training_forms import doc_from_json, is_doc_json
 
 _SPANS_KEY = "sc"  # key of span groups if no component has another one, as in spaCy
 
@@ -35,11 +36,16 @@ _SPANS_KEY = "sc"  # key of span groups if no component has another one, as in s
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield a gold Doc for each text and person in a file of answers, with the pipeline's tokens, split at bounds of answers.
 
-    The user data of a Doc contains the person and how the text was sampled.
+    The user data of a Doc contains the person and how the text was sampled. A file whose records are all from `Doc.to_json`
+    yields these Docs.
     RAISES C692 to C696, C789, C790: the file cannot be read.
     """
+    values = read_values(file)
+    if values and all(is_doc_json(value) for _, value in values):
+        yield from (doc_from_json(nlp, file, where, value) for where, value in values)
+        return
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
-    answers = read_answers(file, labels)
+    answers = read_answers(file, labels, values)
     if n := sum(len(_ambiguous_spans(answer)) for answer in answers if answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
     cuts: dict[str, set[TextSpan]] = defaultdict(set)  # all persons' Docs of a text get the same tokens

@@ -33,7 +33,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Counts the categories in gold Docs that pass through `watch`, and then checks the counts.
+    """Counts the categories or the dependency heads in gold Docs that pass through `watch`, and then checks the counts.
 
     annotation (Annotation): The annotation of the component.
     """
@@ -45,6 +45,7 @@ class GoldWatch:
         self._present: Counter[str] = Counter()  # category -> number of texts that have it
         self._absent: Counter[str] = Counter()  # category -> number of texts that the gold says it is wrong for
         self._n_texts = 0  # with a value for any category
+        self._n_arcs = self._n_own_heads = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and count the gold of each."""
@@ -54,10 +55,16 @@ class GoldWatch:
                 self._n_texts += bool(values)
                 self._present.update(name for name, value in values.items() if value > 0.5)
                 self._absent.update(name for name, value in values.items() if value <= 0.5)
+            elif self._annotation.kind.of_arcs and example.reference.has_annotation("DEP"):
+                heads = example.reference.to_array(["HEAD"])  # relative: 0 is the token itself
+                self._n_arcs += len(heads)
+                self._n_own_heads += int(np.count_nonzero(heads == 0))
             yield example
 
     def check(self, component: str) -> None:
-        """Check the counts. RAISES C801: texts name only the categories that they have."""
+        """Check the counts. RAISES C801: texts name only the categories that they have. C802: every token is its own head."""
+        if self._n_arcs and self._n_arcs == self._n_own_heads:
+            raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
         # Categories that texts have, that other texts leave out, and that no text gives as wrong.
         counts = [(name, n) for name, n in self._present.most_common() if not self._absent[name]]
         names = [name for name, n in counts if n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS]

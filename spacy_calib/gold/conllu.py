@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 
+import numpy as np
+from spacy.parts_of_speech import IDS
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
@@ -27,7 +30,9 @@ _MULTIWORD = re.compile(r"(\d+)-(\d+)$")
 _NO_SPACE = "SpaceAfter=No"
 # An entity's tag in the last column; the number after a label counts mentions.
 _ENTITY = re.compile(r"(?:(?<=\|)|^)(?P<tag>(?:name|NE)=[BILU]-)(?P<label>[^|\s]+?)(?:-\d+)?(?=\||$)")
-_ID, _FORM, _MISC, _N_COLUMNS = 0, 1, 9, 10  # columns of a row
+_ID, _FORM, _UPOS, _FEATS, _HEAD, _MISC, _N_COLUMNS = 0, 1, 3, 5, 6, 9, 10  # columns of a row
+# Minimum number and share of adjacent words that the tokenizer does not split, for a warning: English has .0025, French .03.
+_MIN_JOINED, _MIN_SHARE_JOINED = 10, 0.01
 Row = list[str]
 
 
@@ -47,8 +52,8 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
         new_blocks, other_texts = zip(*(_restore_text(block, names) for block in blocks), strict=True) if blocks else ((), ())
         sentences = _convert("\n\n".join(new_blocks)) if blocks else []
     except Exception as error:
-        mend = "write ten columns between tabs, as Universal Dependencies does"
-        raise calib_error("C161", path=file, why=_first_fault(text, blocks) or brief(str(error), 160), mend=mend) from None
+        why, mend = _fault_in(text, error)
+        raise calib_error("C161", path=file, why=why, mend=mend) from None
     if any(other_texts):
         first = brief(next(filter(None, other_texts)))
         n = sum(map(bool, other_texts))
@@ -67,15 +72,38 @@ def _convert(text: str) -> list[Doc]:
     return list(conllu_to_docs(text, n_sents=1, merge_subtokens=True, no_print=True))
 
 
-def _first_fault(text: str, blocks: Iterable[str]) -> str:
-    """Return line and error of the first sentence that spaCy cannot read, "" for none. blocks: The sentences of the text."""
-    for block in blocks:
-        try:
-            _convert(_restore_text(block, {})[0])
-        except Exception as error:
-            line = text.count("\n", 0, text.index(block)) + 1
-            return f"in the sentence at line {line}: {brief(str(error) or type(error).__name__, 160)}"
-    return ""
+def _fault_in(text: str, error: Exception) -> tuple[str, str]:
+    """Return (the first fault in a text that spaCy cannot read as CoNLL-U, with its line; what to do about it).
+
+    error (Exception): spaCy's error, which is returned if no fault is found.
+    """
+    lines = text.split("\n")
+    n_words, first = 0, 0  # of the present sentence: number of words, and index of its first line
+    for number, line in enumerate(lines, 1):
+        row = line.rstrip("\r").split("\t")
+        if not line.strip():
+            first = number
+        if not line.strip() or line.startswith("#"):
+            continue
+        if len(row) != _N_COLUMNS:
+            why = f"line {number} has {len(row)} columns, not {_N_COLUMNS}"
+            return why, "write ten columns between tabs, _ for an empty one"
+        if bounds := _MULTIWORD.match(row[_ID]):
+            ids = {line.split("\t")[0] for line in takewhile(str.strip, lines[first:])}
+            if not ids.issuperset(map(str, range(int(bounds[1]), int(bounds[2]) + 1))):
+                return f"line {number} has a multiword token {bounds[0]} without its words", "write its words on the next lines"
+        if not row[_ID].isdecimal():
+            continue
+        n_words = sum(line.split("\t")[0].isdecimal() for line in takewhile(str.strip, lines[first:]))
+        if row[_UPOS] not in (*IDS, "_"):
+            why = f"line {number} has the UPOS {brief(row[_UPOS])!r}"
+            return why, "write one of Universal Dependencies there, and other tags as XPOS"
+        if any(part.count("=") < 1 for part in row[_FEATS].split("|")) and row[_FEATS] != "_":
+            return f"line {number} has the features {brief(row[_FEATS])!r}", "write Name=Value there, several between |, or _"
+        if row[_HEAD] != "_" and not (row[_HEAD].isdecimal() and int(row[_HEAD]) <= n_words):
+            why = f"line {number} has the head {brief(row[_HEAD])!r} in a sentence of {n_words} words"
+            return why, "write the number of a word there, or 0"
+    return (str(error).splitlines() or [type(error).__name__])[0], "save it as UTF-8, with ten columns between tabs"
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
@@ -162,3 +190,25 @@ def _split(token: Row, parts: Sequence[Row]) -> bool:
         part[_FORM] = form[end - size : end]
         _set_space(part, part is parts[-1] and _NO_SPACE not in token[_MISC])
     return True
+
+
+def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Iterator[Example]:
+    """Yield the examples of a DocBin unchanged; after the last one warn (CW62) if their contractions were split into words.
+
+    In such gold, as `spacy convert` writes it, many words follow each other without a space where the tokenizer sees one word.
+    """
+    n_words = n_spaces = n_joined = 0
+    first = ""
+    for example in examples:
+        words = list(example.reference)
+        spaces = example.reference.to_array(["SPACY"]).reshape(-1)
+        starts = {token.idx for token in example.predicted} if len(words) else set()
+        for i in np.flatnonzero(spaces[:-1] == 0).tolist():
+            word, following = words[i], words[i + 1]
+            if word.text[-1:].isalpha() and following.text[:1].isalpha() and following.idx not in starts:
+                n_joined, first = n_joined + 1, first or word.text + following.text
+        n_words, n_spaces = n_words + len(words), n_spaces + int(spaces.sum())
+        yield example
+    if n_joined >= max(_MIN_JOINED, _MIN_SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
+        share = f"{100 * n_joined / n_words:.1f}"
+        warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first)), stacklevel=2)

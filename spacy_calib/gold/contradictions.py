@@ -106,11 +106,17 @@ def _merge_docs(docs: Sequence[Doc], numbers: Sequence[int]) -> list[Doc | None]
 
     The first Doc remains and, if it is from a corpus, all Docs of its file, each with its own user data.
     """
-    merged, results = merge_gold(docs[0], docs), list[Doc | None]()
+    merged_by_words: dict[tuple[int, ...], Doc] = {}  # a corpus can have one text in several tokenizations
+    results = list[Doc | None]()
     for doc, number in zip(docs, numbers, strict=True):
-        remains = doc is docs[0] or (number == numbers[0] and not _is_answer(doc))
-        results.append(_with_data_of(merged, doc) if remains else None)
-    conflicts = merged.user_data[CONFLICTS]  # counted once, in the first Doc
+        if doc is not docs[0] and (number != numbers[0] or _is_answer(doc)):
+            results.append(None)
+            continue
+        words = tuple(token.orth for token in doc)
+        if words not in merged_by_words:
+            merged_by_words[words] = merge_gold(doc, docs)
+        results.append(_with_data_of(merged_by_words[words], doc))
+    conflicts = next(iter(merged_by_words.values())).user_data[CONFLICTS]  # counted once, in the first Doc
     conflicts["copies"] += results.count(None)
     cast(Doc, results[0]).user_data[CONFLICTS] = conflicts
     return results
@@ -146,7 +152,7 @@ def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
     one_kind = doc.copy()
     if labels and labels.issubset(tags):
         one_kind.set_ents([], default="missing")
-        for key in [key for key in doc.spans if key != REJECTED_TOKENS]:
+        for key in [key for key in doc.spans if key not in (REJECTED_TOKENS, REJECTED_CATS)]:
             del one_kind.spans[key]
         return one_kind
     one_kind.spans.pop(REJECTED_TOKENS, None)

@@ -98,18 +98,21 @@ def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
 
 
 def _text_field(tasks: list[Record], results: list[list[Record]]) -> str:
-    """Return the field that is the text: the one with the exported words at their offsets, else "text", else the only one.
+    """Return the field of the tasks that is the text.
 
+    Precedence, highest first: the field with the exported words at their offsets, the one that the labeling interface names
+    (`to_name`), "text", the only one.
     results (list): The regions and choices of each task. RAISES C786: several fields could be the text.
     """
     fitting: Counter[str] = Counter()  # field -> number of tasks in which it has the exported words
+    interface_fields = {part["to_name"] for parts in results for part in parts if isinstance(part.get("to_name"), str)}
     for task, parts in zip(tasks, results, strict=True):
         values = [part["value"] for part in parts if isinstance(part.get("value"), dict)]
         marks = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
         marks = [mark for mark in marks if list(map(type, mark)) == [int, int, str]]
         texts = {key: text for key, text in task["data"].items() if isinstance(text, str)}
         fitting.update({key: bool(marks) and all(find_words(text, *mark) for mark in marks) for key, text in texts.items()})
-    field = max(fitting, key=lambda key: (fitting[key], key == "text"), default="text")
-    if len(fitting) > 1 and not fitting[field] and field != "text":
+    field = max(fitting, key=lambda key: (fitting[key], key in interface_fields, key == "text"), default="text")
+    if len(fitting) > 1 and not fitting[field] and field not in (*interface_fields, "text"):
         raise calib_error("C786", fields=", ".join(fitting))
     return field

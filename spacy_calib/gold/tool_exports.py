@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
@@ -156,7 +157,7 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
             options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
             return TextAnswers(text, cats={**options, **dict.fromkeys(chosen, True)}, whole=True, meta=meta)
         return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
-    spans = record.get("spans") or ()
+    spans = _with_words(record)
     if not spans and isinstance(record.get("label"), str):
         return TextAnswers(text, cats={record["label"]: is_accepted}, meta=meta)
     marks = _marks(text, spans)
@@ -172,6 +173,27 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
         mark: own_answers[span["answer"]] for mark, span in zip(marks, spans, strict=True) if span.get("answer") in own_answers
     }
     return replace(answers, spans={**answers.spans, **exceptions})
+
+
+def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the spans of a Prodigy record; spans without "text" get that of their tokens, None if no tokens fit."""
+    tokens, spans = record.get("tokens") or (), record.get("spans") or ()
+    starts, ends = ({token[side]: i for i, token in enumerate(tokens)} for side in ("start", "end"))
+    next_tokens = [*tokens[1:], *tokens[-1:]]
+    pieces = [[token["text"], " " * (after["start"] > token["end"])] for token, after in zip(tokens, next_tokens, strict=True)]
+
+    def text_of(span: dict[str, Any]) -> str | None:
+        fits = span["start"] in starts and span["end"] in ends
+        return "".join(chain(*pieces[starts[span["start"]] : ends[span["end"]] + 1])) if fits else None
+
+    return [{"text": text_of(span), **span} for span in spans]
+
+
+def name_views(records: list[dict[str, Any]], _: Collection[str]) -> None:
+    """Add the "_view_id" that old exports of Prodigy lack: if any record with spans is rejected, each span was shown alone."""
+    if any(record["answer"] == "reject" and record.get("spans") and "options" not in record for record in records):
+        for record in records:
+            record.setdefault("_view_id", _BINARY[0])
 
 
 # doccano

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -137,12 +138,20 @@ class WarnOnce:
         key = f"{code}{values}"
         if key not in self.warned_keys:
             self.warned_keys.add(key)
-            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=2)
+            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=_level_of_user())
 
     def silence(self, code: str) -> None:
         """Suppress the warning with this code, which has no values, as if it had been given."""
         no_values: dict[str, object] = {}
         self.warned_keys.add(f"{code}{no_values}")  # the same key as in `__call__`
+
+
+def _level_of_user() -> int:
+    """Return the `stacklevel` of the first line outside of this package and spaCy, for a warning by the calling function."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("spacy", "spacy_calib"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Calibrator(Pipe, PipeSettings):

@@ -207,10 +207,11 @@ def step_scorer(
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
     """Return names of components with a half-precision model: of this one ("" for none) and those that it listens to."""
-    if not component:
-        return []
-    pipes = [(name, pipe) for name, pipe in nlp.components if hasattr(pipe, "model") and has_half_precision(pipe.model)]
-    return [name for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())]
+    pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
+    models = {
+        name: pipe.model for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())
+    }
+    return [name for name, model in models.items() if has_half_precision(model)]
 
 
 def has_half_precision(model: Any) -> bool:

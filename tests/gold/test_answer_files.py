@@ -18,6 +18,8 @@ ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label
 
 
 CHOSEN = {"type": "choices", "value": {"choices": ["b"]}}
+WORDS = (("Hi", 0), ("Anna", 4), ("Lee", 9))
+TOKENS = [{"text": text, "start": start, "end": start + len(text)} for text, start in WORDS]
 
 
 def region(start, end, labels, text=None):
@@ -34,8 +36,10 @@ def argilla(text, value):
 
 
 @pytest.mark.parametrize(("records", "spans", "cats", "whole"), [
-    # Of one span at a time, as `ner.teach` asks.
+    # Of one span at a time, as `ner.teach` asks; old exports name no view, and are told by their rejects.
     ([{"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner"}], {"Anna": True}, {}, False),
+    ([{"text": TEXT, "spans": [ANNA], "answer": "reject"}, {"text": TEXT, "spans": [BOB], "answer": "accept"}],
+     {"Anna": False, "Bob": True}, {}, False),
     ([{"text": TEXT, "spans": [ANNA, BOB], "answer": "accept", "_view_id": "ner_manual"}], {"Anna": True, "Bob": True}, {}, True),
     # The entity that our queue asked for was given another end.
     ([{"text": TEXT, "spans": [{**ANNA, "end": 8}], "answer": "accept", "meta": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"}}],
@@ -56,9 +60,13 @@ def argilla(text, value):
     ([{"id": 1, "text": TEXT, "label": []}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"b": False}, True),
     ([studio([]), studio([CHOSEN], {"text": "else"})], {}, {"b": False}, True),
     ([argilla(TEXT, []), argilla("else", ["b", "c"])], {}, {"b": False, "c": False}, True),
-    # Label Studio shows the field that has the marked words.
+    # Label Studio shows the field that has the marked words, or whose name the interface says.
     ([studio([region(0, 4, ["P"])], {"id": "Ann", "body": TEXT})], {"Anna": True}, {}, True),
     ([studio([region(0, 4, ["P"])], {"text": "Title", "body": TEXT})], {"Anna": True}, {}, True),
+    ([studio([{**CHOSEN, "to_name": "body"}], {"text": "x", "body": TEXT})], {}, {"b": True}, True),
+    # The words of Prodigy's tokens are where they were before the line end changed.
+    ([{"text": "Hi\nAnna Lee", "tokens": TOKENS, "spans": [{"start": 4, "end": 12, "label": "P"}], "answer": "accept"}],
+     {"Anna Lee": True}, {}, True),
 ])  # fmt: skip
 def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
     found = read_answers(write(tmp_path / "a.jsonl", records))[0]

@@ -165,6 +165,18 @@ def test_categories_that_exclude_each_other_need_name_the_right_one_alone():
     watch_gold('cats ["film", "music"]', cats({"film": 1.0}, {"music": 1.0})).check("model")
 
 
+@pytest.mark.parametrize("layer", ["head", "arc"])
+def test_heads_that_are_all_their_own_are_refused(layer):
+    def example(heads):
+        words = ["a", "b", "c"]
+        return Example(Doc(VOCAB, words=words), Doc(VOCAB, words=words, heads=heads, deps=["ROOT", "dep", "dep"]))
+
+    with pytest.raises(CalibError, match="C802.*Each of the 6 tokens is its own head"):
+        watch_gold(layer, [example([0, 1, 2])] * 2).check("model")
+    watch_gold(layer, [example([0, 1, 2]), example([0, 0, 1])]).check("model")
+    watch_gold(layer, [Example(Doc(VOCAB, words=["a"]), Doc(VOCAB, words=["a"]))]).check("model")
+
+
 def categorizer() -> tuple:
     nlp = revive_categorizer("textcat_multilabel")
     source = {"@calib_sources": "spacy-calib.Textcat.v1", "component": "textcat_multilabel"}

@@ -1,10 +1,13 @@
 """CoNLL-U -> Docs with the text of the file, whatever the words of its multiword tokens are."""
 
+import re
 import warnings
 
 import pytest
 import spacy
+from spacy.tokens import Doc, DocBin
 
+from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.conllu import read_conllu
 
@@ -84,3 +87,16 @@ def test_words_that_are_not_in_the_text_are_counted(tmp_path, text):
         docs = docs_in(tmp_path, block(CLUB, f"# text = {text}") + block(DONT, "# text = DON'T!"))
     assert len(said) == 1
     assert docs[0].text == "membres du club. "
+
+
+@pytest.mark.parametrize(("n_joined", "warned"), [(20, True), (9, False)])
+def test_a_docbin_whose_contractions_were_taken_apart_is_noticed(tmp_path, n_joined, warned):
+    """Of 600 words, 20 or 9 are a "de" with a "le" behind it."""
+    joined = Doc(NLP.vocab, words=["de", "le", "club", "ici", "!"], spaces=[False, True, True, False, True])
+    split = Doc(NLP.vocab, words=["de", "l'", "or", "ici", "!"], spaces=[True, False, True, False, True])
+    DocBin(docs=[joined] * n_joined + [split] * (120 - n_joined)).to_disk(tmp_path / "a.spacy")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert len(read_examples(NLP, tmp_path / "a.spacy", gold_preproc=False)) == 120
+    share = "3.3 % of the words in .*a.spacy are joined .* 'dele'"
+    assert [bool(re.search(share, str(one.message))) for one in said] == [True] * warned

@@ -154,8 +154,7 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
     if source_name not in sources or _make_source(source, sources[source_name]).supports(pipe):
         return dict(source)
     if ("source", "@calib_sources") in source_settings:
-        why = getattr(_make_source(source, None), "reads_what", "")
-        raise calib_error("C340", source=source_name, component=component, kind=type(pipe).__name__, why=why)
+        raise calib_error("C340", source=source_name, component=component, kind=type(pipe).__name__)
     settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
     return dict(merge_settings({"source": source_block(pipe, component)}, settings)["source"])
 

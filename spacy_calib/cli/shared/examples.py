@@ -135,13 +135,15 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
     """Yield the examples of the gold Docs of a file; each None is skipped. RAISES C053: spaCy cannot make an example."""
+    from ...gold.conllu import warn_if_contractions_split
     from ...gold.reading import make_examples
     from ...pipe.component import Calibrator
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     keys_to_copy = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
     with _reader_errors(file):
-        yield from make_examples(nlp, references, file, gold_preproc, keys_to_copy)
+        examples = make_examples(nlp, references, file, gold_preproc, keys_to_copy)
+        yield from warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
 
 
 @contextmanager

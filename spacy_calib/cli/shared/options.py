@@ -123,6 +123,6 @@ def split_overrides(args: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
             value = remaining.pop(0) if remaining and not remaining[0].startswith("--") else "true"
         try:
             settings[setting] = json.loads(value, parse_constant=str)  # NaN and Infinity are no values of a config
-        except ValueError:
+        except (RecursionError, ValueError):
             settings[setting] = value
     return plain_arguments, settings

@@ -258,7 +258,7 @@ def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
         grouping=partial(tag_frequency_groups, n_groups=check_count("n_groups", calibrator.n_groups)),
         scaling=None if calibrator.scaling is None else _get_step("scaling", calibrator.scaling, Scaling, scalings()),
         recalibrator=_get_step("method", method, Recalibrator, recalibrators(), (AUTO,)),  # type: ignore[type-abstract]
-        tag_offsets=calibrator.tag_offsets,
+        tag_offsets=bool(calibrator.tag_offsets),
         selector=make_selector() if is_auto else None,
     )
 

@@ -64,7 +64,7 @@ _PARAMETERS = record(
         "method": _check_setting,
         "n_groups": whole(1),
         "scaling": _check_setting,
-        "tag_offsets": flag,
+        "tag_offsets": maybe(flag),
         "threshold": maybe(number(0.0, 1.0)),
         "normalize": _check_setting,
         "classes": maybe(list_of(_check_label)),

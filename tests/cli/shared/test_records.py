@@ -171,6 +171,7 @@ TASK = {"data": {"text": "Anna left."}, "annotations": [{"result": []}]}
 @pytest.mark.parametrize(("name", "text", "expected"), [
     ("a.json", json.dumps([TASK]), True),
     ("a.jsonl", json.dumps(TASK), True),
+    ("a.jsonl", '{"tokens": ["Anna"], "ner_tags": ["B-PER"]}', True),
     ("a.jsonl", '{"text": "Anna left.", "label": "mine"}', False),  # a text with a column of somebody's own
     ("a.jsonl", '{"body": "Anna left."}', False),
     ("a.csv", "text\nAnna left.", False),
