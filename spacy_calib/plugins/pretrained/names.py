@@ -131,7 +131,7 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]  # bare; with article; possessive
 
     def is_listed(kind: str) -> Any:
-        # Bit n - 1 at a token: a listed phrase of n tokens begins there. Numbers have no bit above 60, so that is the maximum.
+        # Bit n - 1 at a token: a listed phrase of n tokens begins there. No phrase has more than 60; shifts have a limit.
         return np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
 
     def count_words(kind: str) -> Any:  # number of words of each entity that are in a list
