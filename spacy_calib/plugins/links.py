@@ -68,11 +68,11 @@ class Options:
         return self.starts[1:] - 1
 
     def features(self) -> Floats:
-        """Return the features of the options, shape (n, 4), with the columns FEATURES."""
+        """Return the features of the options, shape (n, 4): log prior, similarity, log of spaCy's score, and 1 for NIL."""
         is_nil = np.zeros(len(self.names))
         is_nil[self.nil] = 1.0
-        logs = [np.where(is_nil, 0.0, np.log(np.maximum(column, _SMALLEST))) for column in (self.prior, self.score)]
-        return np.column_stack([logs[0], self.similarity, logs[1], is_nil])
+        log_prior, log_score = (np.where(is_nil, 0.0, np.log(np.maximum(p, _SMALLEST))) for p in (self.prior, self.score))
+        return np.column_stack([log_prior, self.similarity, log_score, is_nil])
 
     @classmethod
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
@@ -80,6 +80,7 @@ class Options:
         rows, lengths, names, priors, similarities = [], [], [], [], [np.zeros(0)]
         n_tokens_before = 0  # of the Docs before this one
         for doc in docs:
+            # Entities with labels that the linker discards have NIL as their only option.
             entities = [entity for entity in doc.ents if entity.label_ not in pipe.labels_discard]
             candidates = dict(zip(((item.start, item.end) for item in entities), _candidates(pipe, entities), strict=True))
             encodings: dict[tuple[int, int], Floats] = {}
@@ -109,7 +110,7 @@ def _candidates(pipe: Any, entities: Sequence[Any]) -> Iterable[list[Any]]:
 
 
 def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
-    """Yield (first token, token after the last) of the context of each entity: its sentences, and `n_sents` on each side."""
+    """Yield (first token, token after the last) of each entity's context: its sentences, and `pipe.n_sents` on each side."""
     bounds = [(sentence.start, sentence.end) for sentence in doc.sents] if len(doc.ents) else []
     starts = [start for start, _ in bounds]
     for entity in doc.ents:
@@ -142,7 +143,7 @@ class _GoldOptions:
 
     starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,).
     is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold (NDArray[bool]): Whether an entity has a
-    gold link, (m,). is_open: Whether it has only rejected links, (m,). has_candidates: Whether it has candidates, (m,).
+    gold link, (m,). is_open: Whether annotators only rejected links, (m,). has_candidates: Whether it has candidates, (m,).
     """
 
     starts: Ints
@@ -154,7 +155,10 @@ class _GoldOptions:
 
     @classmethod
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
-        """Compare options with gold. gold: Hash of each entity's link, ONLY_REJECTED, or 0, (m,). rejections: (row, hash)."""
+        """Compare options with gold: the hash of each entity's gold link, ONLY_REJECTED, or 0 without gold, (m,).
+
+        rejections (Collection): (first token of an entity, hash of a rejected link); tokens are counted over all Docs.
+        """
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
@@ -167,12 +171,16 @@ class _GoldOptions:
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the gold if each option were right, (n,). shares: Two, as `estimate_shares` returns them."""
-        # A rejected option contradicts the gold, unless the gold is missing among the options.
+        """Return the likelihood of an entity's gold if the model chooses an option, for each option, (n,).
+
+        With a gold link it is 1 for that option, else 0. With only rejected links it is 1 for the options not rejected.
+        shares (Sequence[float]): Share of entities whose true link is among their options, [with candidates, without].
+        """
+        # A rejected option is possible only if the true link is missing among the options of the entity.
         p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
-        if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
-        return np.where(np.repeat(self.is_open, lengths), if_open, self.right)
+        likelihood_if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
+        return np.where(np.repeat(self.is_open, lengths), likelihood_if_open, self.right)
 
     def estimate_shares(self, probabilities: Floats) -> list[float]:
         """Estimate the share of entities whose gold link is among their options: [of those with candidates, of those without].
@@ -185,7 +193,7 @@ class _GoldOptions:
         shares = []
         for has_candidates in (True, False):
             is_linked, is_open = (mask & (self.has_candidates == has_candidates) for mask in (self.has_gold, self.is_open))
-            share = 0.5
+            share = 0.5  # start of EM; if no entity has only rejected links, its first round is final
             for _ in range(_ROUNDS if is_open.any() else 1):
                 # Entities with only rejected links: the probability that the gold is another of their options.
                 expected_open = share * (1 - rejected_sums[is_open]) / (1 - share * rejected_sums[is_open])
@@ -245,7 +253,8 @@ class EntityLinkerSource(OutputSource):
             for entity in gold:
                 by_prior = sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)
                 names = [candidate.entity_ for candidate in by_prior[:_MAX_CANDIDATES]]
-                columns = {NIL: NIL if names else NO_CANDIDATE, **dict(zip(names, _LABELS[2:], strict=False))}
+                candidate_columns = dict(zip(names, _LABELS[2:], strict=False))  # the first two columns are for NIL
+                columns = {NIL: NIL if names else NO_CANDIDATE, **candidate_columns}
                 counts[columns.get(entity.kb_id_, "another identity")] += 1
         return counts
 
@@ -265,19 +274,20 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> None:
-        """Learn `weights` and `covered`, also from entities with only rejected links (`_GoldOptions`)."""
+        """Learn `weights` and `covered` if they are None, also from entities for which annotators only rejected links."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]
         options = Options.from_docs(pipe, [example.predicted for example in readable])
-        annotation, starts = self.annotation(pipe), np.cumsum([0, *(len(example.predicted) for example in readable)]).tolist()
-        gold = np.concatenate([np.zeros(0, dtype=np.uint64), *map(annotation.aligned_gold, readable)])[options.rows]
+        annotation = self.annotation(pipe)
+        doc_starts = np.cumsum([0, *(len(example.predicted) for example in readable)]).tolist()  # in tokens of all Docs
+        gold_hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *map(annotation.aligned_gold, readable)])  # of each token
         rejections = {
             (start + row, key)
-            for start, example in zip(starts, readable, strict=False)
+            for start, example in zip(doc_starts, readable, strict=False)
             for row, key in annotation.rejected_labels(example) or ()
         }
-        gold_options = _GoldOptions.from_links(options, gold, rejections)
+        gold_options = _GoldOptions.from_links(options, gold_hashes[options.rows], rejections)
         self.weights, self.covered = _learn(options, gold_options, _score_weights(pipe), self.weights, self.covered)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
@@ -289,16 +299,17 @@ class EntityLinkerSource(OutputSource):
         indices, columns = _select_options(options, probabilities)
         rows = np.repeat(options.rows, options.lengths)[indices]
         names = [options.names[i] for i in indices.tolist()]
-        scores = np.minimum(probabilities[indices], 1.0)
+        scores = np.minimum(probabilities[indices], 1.0)  # rounding may exceed 1
+        # absent: candidates that are not selected have no score.
         return SparseScores(Marginals(rows, columns, scores, options.n_tokens, names), absent=np.nan)
 
 
 def _learn(
     options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn weights, shrunk towards `centre`, and shares in turn; return both. `weights`, `fixed_shares` stay unless None."""
+    """Learn feature weights, shrunk towards `centre`, and shares, in turn. weights, fixed_shares: Values to keep, or None."""
     features, shares, learned_weights = options.features(), fixed_shares or [], centre if weights is None else np.array(weights)
-    for _ in range(_ROUNDS if gold_options.is_open.any() else 1):  # without open ones shares do not depend on weights
+    for _ in range(_ROUNDS if gold_options.is_open.any() else 1):  # without open entities shares do not depend on weights
         if fixed_shares is None:
             shares = gold_options.estimate_shares(softmax(combine(features, learned_weights), options.starts))
         if weights is None:
@@ -307,7 +318,7 @@ def _learn(
 
 
 def _score_weights(pipe: Any) -> Floats:
-    """Return the weights by which the linker's own choice is the top option: of spaCy's score, and of NIL its threshold."""
+    """Return the weights of FEATURES, (4,), by which the linker's choice is the top option: log threshold for NIL."""
     return np.array([0.0, 0.0, 1.0, np.log(max(pipe.threshold or 0.0, _SMALLEST))])
 
 
@@ -318,5 +329,5 @@ def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):
         top = sorted(range(start, nil), key=lambda i: -probabilities[i])[:_MAX_CANDIDATES]
         indices += [nil, *sorted(top, key=lambda i: -options.prior[i])]
-        columns += [_LABELS.index(NIL if top else NO_CANDIDATE), *range(2, 2 + len(top))]
+        columns += [_LABELS.index(NIL if top else NO_CANDIDATE), *range(2, 2 + len(top))]  # candidates follow both NIL columns
     return np.array(indices, dtype=np.intp), np.array(columns, dtype=np.intp)

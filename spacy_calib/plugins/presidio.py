@@ -53,8 +53,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     """Presidio's SpacyNlpEngine with calibrated scores; Presidio's own gives 0.85 to every entity.
 
     Pass it to AnalyzerEngine(nlp_engine=...), also for a BatchAnalyzerEngine, or pass the class to NlpEngineProvider. A result
-    of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that span and label are right (by
-    the event that the calib pipe was fitted for). If Presidio's mapping merges labels (GPE and LOC to LOCATION), the merged
+    of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that span and label are right (as
+    the setting `event` of the calib pipe defines it). If Presidio's mapping merges labels (GPE and LOC to LOCATION), the merged
     label is right at least as often. An entity without a calibrated score keeps Presidio's `default_score`, as an
     `UncalibratedScore`. As with any engine, Presidio raises scores for context words, drops results of score 0, and of
     nested results of one type keeps the one with the higher score.
@@ -106,12 +106,12 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
-        """Set `nlp` to these pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: none."""
+        """Set `nlp` to these pipelines, by language code, and `attr` if it is None. RAISES C001, C027, C065: no such scores."""
         all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:
             raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in all_pipes)) or "no components")
-        if self.attr is None:
+        if self.attr is None:  # `spans.groups` is None in a pipe that scores no entities
             entity_pipes = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
             self.attr = (entity_pipes or [calib_pipes[0][1]])[0].attr  # if none scores entities: C065 below
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]

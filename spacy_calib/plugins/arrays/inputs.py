@@ -49,7 +49,7 @@ def read_matrix(matrix: Any) -> Scores:
         has_rounding_errors = matrix.size and (matrix.min() < 0 or matrix.max() > 1)
         return DenseScores(np.clip(matrix, 0.0, 1.0) if has_rounding_errors else matrix)
     check_range(matrix.data)
-    entries = from_sparse(matrix, 0.0)
+    entries = from_sparse(matrix, 0.0)  # all stored entries
     check_range(entries.scores)  # duplicate entries are summed, which may exceed 1
     return SparseScores(Marginals(entries.rows, entries.tags, np.clip(entries.scores, 0.0, 1.0), entries.n_tokens))
 
@@ -58,7 +58,7 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
     """Convert a tuple (rows, tags, scores) of the unit, tag and score of each entry into `Scores`; other scores are 0.
 
     labels (Sequence): Label of each column; tags are labels or column numbers. n_units (int | None): Number of units; None
-    takes the last unit + 1. RAISES C001: rows are no unit numbers, scores no probabilities, or a tag occurs twice in a unit.
+    takes the highest unit + 1. RAISES C001: rows are no unit numbers, scores no probabilities, or a tag occurs twice in a unit.
     C002: lengths differ. C294: an unknown tag.
     """
     rows, tags, scores = (np.asarray(part) for part in P)
@@ -106,7 +106,7 @@ def is_missing(value: Any) -> bool:
 
 
 def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """Return labels for columns without names: the sorted labels of y if these are n_tags, else column numbers.
+    """Return labels for columns without names: the sorted labels of y if there are n_tags of these, else column numbers.
 
     y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: y has labels of neither kind.
     """
@@ -183,11 +183,11 @@ def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
 
 
 def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
-    """Raise calibrated scores to a minimum, then divide each row by its sum. Rows of zeros get raw scores or equal shares.
+    """Raise calibrated scores to a minimum, then divide each row by its sum. Rows of zeros get raw scores, or else equal ones.
 
     dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw scores; only tags that
-    have one are raised. lowest (float): The minimum. threshold (float): Of the calibration; if it is not 0, a raw score that is
-    lower than `lowest` is the minimum of its tag.
+    have one are raised. lowest (float): The minimum. threshold (float): Threshold of the calibration; if it is not 0, no score
+    is raised to more than its raw score.
     """
     entries = scores.marginals_above(0.0)
     is_in_zero_row = (dense.sum(axis=1) == 0)[entries.rows]
@@ -212,8 +212,9 @@ def number_documents(groups: Any, n_units: int) -> Ints:
 def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, minimum: float) -> FitData:
     """Make the pairs to fit on from scores and gold, with the units sorted by document.
 
-    gold, documents (Ints): Column of the gold label, and document number, of each unit, shape (n_units,). threshold (float):
-    Lower scores get no map, but may be read by a scaling. minimum (float): Lower scores are left out.
+    gold (Ints): Column of each unit's gold label, -1 if no column has it, -2 without gold, (n_units,). documents (Ints): Number
+    of each unit's document, (n_units,). n_tags (int): Number of columns. threshold (float): Lower scores get no map, but a
+    scaling may read them. minimum (float): Lower scores are left out.
     """
     entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():  # FitData takes ascending documents: renumber the units

@@ -55,6 +55,7 @@ def _find_contradiction(state: dict[str, Any]) -> str:
     n = len(state["classes"])
     if not state["maps"]:
         return "it has no maps"
+    # Groups of the evaluation ("judged_by") and of the maps: `of_tag` has the group of each tag.
     sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag))
     return next((f"there are {n} classes, but groups of {size} tags" for size in sizes if size != n), "")
 

@@ -107,7 +107,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         # With hundreds of tags, those scored below .01 are practically ruled out; with few classes every score counts.
         self.threshold_ = (0.0 if len(labels) <= 20 else 0.01) if self.threshold is None else self.threshold
         steps = make_steps(self, self.threshold_)
-        scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores
+        scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores  # 0 where a sparse P has no entry
         self.classes_ = np.array(labels)
         gold = inputs.read_gold(_check_length(gold_labels, scores.n_tokens), labels)
         if gold.unknown:
@@ -153,7 +153,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return csr_matrix((entries.scores, (rows, columns)), shape=(entries.marginals.n_tokens, len(self.classes_)))
 
     def predict(self, P: Any) -> NDArray[Any]:
-        """Return the top label of each unit after calibration, shape (n,); the raw top label if all those scores are 0."""
+        """Return the top label of each unit after calibration, shape (n,); the raw top label if its scores are then all 0."""
         scores, entries = self._calibrate(P)
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
         without_score = np.flatnonzero(np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens) == 0)
@@ -163,7 +163,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.classes_[np.maximum(columns, 0)]  # a unit without any entry gets the first class
 
     def _calibrate(self, P: Any) -> tuple[Scores, CalibratedEntries]:
-        """Return (P as scores with the columns of the fit, those that reach the threshold with their calibrated scores).
+        """Return (raw scores of P with the columns of the fit, entries that reach the threshold with their calibrated scores).
 
         RAISES C001: scores out of range. C294: an unknown tag.
         """

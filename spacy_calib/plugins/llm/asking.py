@@ -81,11 +81,12 @@ class AnswersPipe(Pipe, AnswersSettings):
         if self.into == CATS and not self.types:
             raise calib_error("C001", name="types", wanted="given if into is 'cats'", given=repr(self.types))
         self.nlp, self.name = nlp, name
+        # Key of the span group with all spans; of categories, the prefix of the names of their scores.
         self.group_key = self.key if self.into in (ENTS, CATS) else self.into
         default = self._category if self.into == CATS else Answer.lines
         self.reader: Callable[[Answer], Any] = JsonFields(**self.read) if self.read else default
         self._cache = Cache(self.cache) if self.cache else None
-        self.n_asked, self._random_key = 0, uuid4().hex
+        self.n_asked, self._random_key = 0, uuid4().hex  # the key identifies a component in no pipeline
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
@@ -94,7 +95,7 @@ class AnswersPipe(Pipe, AnswersSettings):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that `types` leads to, sorted; () without `types`."""
+        """The labels of the types in `types`, sorted; () if it is None."""
         return tuple(sorted(set((self.types or {}).values())))
 
     @property
@@ -103,6 +104,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         if self.into == CATS:
             names = [CATS, *(f"{self.group_key}_{name}" for name in _CATEGORY_SCORES)]
             return {"@calib_sources": "spacy-calib.DocScores.v1", "score": names}
+        # The first of SCORES is stored as the score of the spans, the others under their own names.
         settings = (
             {"score": [self.group_key, *SCORES[1:]]}
             if self.into == ENTS
@@ -135,7 +137,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         return answer
 
     def _digest(self, text: str) -> str:
-        """Return the cache key: a digest of the text and the config block `ask` (a random key if in no pipeline)."""
+        """Return the cache key, a digest of the text and the config block `ask` (in no pipeline: a random key)."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._random_key
         return hashlib.sha256(
@@ -143,7 +145,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields, or a mapping of categories; number of fields not found in the answer; outcome; why unreadable)."""
+        """Return (fields, or a mapping of categories; number of fields not in the answer; key of `outcomes`; error or "")."""
         outcome, empty = answer.outcome, dict[str, float]() if self.into == CATS else list[Field]()
         try:
             reading = self.reader(answer) if answer.tokens or not outcome else empty
@@ -173,11 +175,12 @@ class AnswersPipe(Pipe, AnswersSettings):
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
         """Write probabilities on `Doc.cats`, and in `Doc.user_data` scores of the category that the answer begins with."""
-        names = {name.casefold(): label for name, label in (self.types or {}).items()}
-        doc.cats.update({names.get(name.casefold(), name): value for name, value in probabilities.items()})
+        labels = {name.casefold(): label for name, label in (self.types or {}).items()}
+        doc.cats.update({labels.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)
         text = answer.text[start:].casefold()
         category = max((name for name in self.types or () if text.startswith(name.casefold())), key=len, default="")
+        # The name of the category is both text and type of the field.
         scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
         doc.user_data.update({f"{self.group_key}_{name}": scores[name] for name in _CATEGORY_SCORES if name in scores})
 
@@ -188,7 +191,7 @@ def _find_start(answer: Answer) -> int:
 
 
 def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
-    """Return (fields of the (text, type) pairs in `reading`, number of pairs not in the answer), else (`reading`, 0)."""
+    """Return (fields, number of pairs not in the answer). reading: (text, type) pairs; fields or a mapping stay as they are."""
     if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
         return reading, 0
     fields = answer.fields(reading)

@@ -7,7 +7,7 @@ from typing import Any
 from ...pipe.factory import component_factory
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)  # eq=True would make the component, a subclass, unhashable
 class AnswersSettings:
     """Settings of `calib_answers`, a component that asks a language model.
 

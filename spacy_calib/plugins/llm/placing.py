@@ -62,10 +62,10 @@ class AnswerText:
 
     def __init__(self, text: str):
         self.text = text
-        self.items: list[TextMatch] = []
-        self.documents: list[str] = []
-        self.parents, self.depths = [0], [0]
-        self._scan()
+        self.items: list[TextMatch] = []  # keys and values
+        self.documents: list[str] = []  # complete objects and lists in no other
+        self.parents, self.depths = [0], [0]  # by number of a node; node 0, the whole text, counts as its own parent
+        self._scan()  # adds the JSON in the text to these lists
 
     def _add_node(self, parent: int) -> int:
         """Add a node below its parent and return its number; the parent's number if that is at the maximum depth."""
@@ -78,10 +78,13 @@ class AnswerText:
     def _scan(self) -> None:
         """Fill in `items`, `documents` and the tree from the JSON in the text; broken JSON is read as far as it goes."""
         position = start = 0
-        stack: list[tuple[bool, int, int | None]] = []  # (an object, its node, the node of the key whose value is next)
+        # The open objects and lists: (whether it is an object, its node, the node of the key whose value is next, if any).
+        stack: list[tuple[bool, int, int | None]] = []
         while match := (_PART if stack else _OPEN).search(self.text, position):
             position, part = match.end(), match[0]
             is_object, node, member = stack[-1] if stack else (False, 0, None)
+            is_quoted = part[0] == '"'
+            is_cut_off = is_quoted and not match[2]  # a string without its closing quote
             if part in "[{":
                 start = start if stack else match.start()  # of the outermost object or list
                 stack.append((part == "{", self._add_node(node if member is None else member), None))
@@ -90,8 +93,7 @@ class AnswerText:
                 self.documents += [] if stack else [self.text[start:position]]
             elif part == ",":
                 stack[-1] = (is_object, node, None)
-            elif part != ":" and not (part[0] == '"' and not match[2]):  # a key or value; no string that is cut off
-                is_quoted = part[0] == '"'
+            elif part != ":" and not is_cut_off:  # a key or value
                 value = _unescape(part) if is_quoted else part
                 is_key = is_object and member is None
                 if is_key:
@@ -117,7 +119,7 @@ class AnswerText:
         starts = [item.start for item in self.items]
         matches = []
         for match in re.finditer("|".join(map(re.escape, _forms(text))), self.text):
-            index = bisect_right(starts, match.start()) - 1
+            index = bisect_right(starts, match.start()) - 1  # the item of JSON that may contain the occurrence
             node = self.items[index].node if index >= 0 and match.end() <= self.items[index].end else 0
             kind = PART if splits_word(self.text, *match.span()) else WORDS
             matches.append(TextMatch(*match.span(), text, node, kind))
@@ -161,11 +163,12 @@ class AnswerText:
             options = [
                 (self._distance(match, labels[index]), labels[index])
                 for index in neighbours
-                if 0 <= index < len(labels) and not labels[index].start < match.end <= labels[index].end  # inside it
+                # An occurrence of the text inside the label itself is not paired with it.
+                if 0 <= index < len(labels) and not labels[index].start < match.end <= labels[index].end
             ]
             if options:
                 distance, nearest = min(options)
-                candidates.append(((match.kind, *distance, match.start), match, nearest))
+                candidates.append(((match.kind, *distance, match.start), match, nearest))  # JSON first, then the nearest
         return sorted((match, nearest) for _, match, nearest in sorted(candidates)[:n])
 
 

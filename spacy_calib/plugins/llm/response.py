@@ -64,7 +64,7 @@ class Answer:
         """Read the first choice of a response; thoughts before the answer and special tokens after it are dropped.
 
         response: Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
-        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; another choice of it; a list of tokens;
+        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one of its choices; a list of tokens;
         or a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists.
         RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number
         that is no log-probability. C647: token numbers in place of texts.
@@ -146,7 +146,7 @@ class Answer:
         type_token = self._find_tokens(field.label_start, field.label_start + 1)[0]
         first = math.exp(self._logprob_at(type_token))
         rivals = [math.exp(number) for token, number in self.tops[type_token] if token != self.tokens[type_token]]
-        margin = max(0.0, first - max(rivals, default=1.0 - first))
+        margin = max(0.0, first - max(rivals, default=1.0 - first))  # without top tokens: all others count as one rival
         return dict(zip(SCORES, (math.exp(sum(logprobs)), math.exp(min(logprobs)), first, margin), strict=True))
 
     def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
@@ -201,7 +201,7 @@ class Answer:
         """Locate pairs of a text and a type in the answer, for example from JSON; pairs not in it are left out.
 
         Texts and types are values or keys of JSON, or, in an answer that is no JSON, parts of it. Of several occurrences of a
-        text the one nearest to the type is taken, in the same object or list or one above; a repeated pair gets another one.
+        text the one nearest to the type is taken, in the same object or list or one above; equal pairs get different ones.
         """
         pairs = list(pairs)
         matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
@@ -306,6 +306,7 @@ def _restore_prefix(
 
 
 def _plain(token: bytes, number: float) -> dict[str, Any]:
+    """Return a token and its log-probability (None for NaN) as plain data, in the form of the OpenAI API."""
     return {"bytes": list(token), "logprob": None if math.isnan(number) else number}
 
 

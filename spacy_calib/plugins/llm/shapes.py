@@ -58,14 +58,16 @@ def read_response(response: Any) -> Generation:
     outcome = next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
     if get(body, "refusal") or get(get(body, "message", "additional_kwargs"), "refusal"):
         outcome = REFUSED
-    if outcome not in ("", CUT):  # what it says is no answer
+    if outcome not in ("", CUT):  # the text of a refusal, for instance, is no answer
         return Generation([], outcome)
     text, rows = _get_text(body), next((rows for item in objects if (rows := _get_rows(item)) is not None), None)
     if rows is None and text:
         raise calib_error("C642", given=brief(text))
+    # An empty list of tokens is an empty answer.
     if rows is None and text is None and not outcome and all(get(item, "content") != [] for item in objects):
         raise calib_error("C641", given=repr(response))
     items = [(_get_bytes(item), _get_logprob(item), list(_get_tops(top))) for item, top in rows or ()]
+    # A token may have its log-probability only among the top tokens.
     items = [(token, dict(tops).get(token) if number is None else number, tops) for token, number, tops in items]
     if text and items and all(re.fullmatch(rb"token_id:\d+|", token) for token, *_ in items):
         raise calib_error("C647", given=brief(text))
@@ -88,7 +90,7 @@ def _get_choice(response: Any) -> Any:
         choices = [get(chunk, "choices") for chunk in response]
         if None in choices:  # a list of responses, as of vLLM
             return _get_choice(response[0])
-        parts = [part for chunk in choices for part in chunk[:1]]
+        parts = [part for chunk in choices for part in chunk[:1]]  # of the first choice; a last chunk may have no choice
         return _join_parts([get(part, "delta") for part in parts], parts)
     if _is_list(get(response, "output")):  # the Responses API of OpenAI
         parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
@@ -124,6 +126,7 @@ def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
 def _get_text(body: Any) -> str | None:
     """Return the text that a choice has in addition to the tokens, without thoughts; None if it has none."""
     text: Any = get(body, "message", "text", "content", "response", "generated_text")
+    # The field is the text, a list of its parts, or an object with one of these; a message without content has the text "".
     text = (
         text
         if isinstance(text, str) or _is_list(text)
@@ -136,7 +139,7 @@ def _get_text(body: Any) -> str | None:
 
 
 def _is_token(item: Any) -> bool:
-    """Return whether an item of a list describes a token: SGLang's (log-probability, number, text), or an object."""
+    """Return whether an item of a list describes a token: a triple of SGLang (log-probability, number, text), or an object."""
     is_triple = isinstance(item, (list, tuple)) and len(item) == 3 and isinstance(item[0], float)
     return is_triple or get(item, *_LOGPROB, "bytes", "token") is not None
 
@@ -144,7 +147,7 @@ def _is_token(item: Any) -> bool:
 def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
     """Return (object of a token, object with its top tokens) for each token; None if there are none."""
     ids, steps = get(body, "token_ids"), get(body, "logprobs")
-    if ids is not None and _is_list(steps):  # vLLM: for each step a mapping from token numbers
+    if ids is not None and _is_list(steps):  # vLLM: for each step a mapping from token numbers to objects
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
     for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
@@ -204,4 +207,5 @@ def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
     last = len(items)  # end of the visible tokens; white space after it stays, up to the first special token
     while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):
         last -= 1
-    return items[: next((i for i in range(last, len(items)) if _STOP.fullmatch(items[i][0])), len(items))]
+    special_tokens = (i for i in range(last, len(items)) if _STOP.fullmatch(items[i][0]))
+    return items[: next(special_tokens, len(items))]

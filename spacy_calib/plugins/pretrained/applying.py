@@ -98,20 +98,21 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff
     readers = _find_readers(nlp, match)
     fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
     for name in fitted_names:
-        about = readers[name].fit_info.pretrained
-        if about is not None and (is_new_cutoff or (card is not None and about["card"] != card.name)):
-            raise calib_error("C837", name=name, origin=f"the card '{about['card']}'")
-        if about is not None:
-            return True
-    has_name = match.card.attr in nlp.component_names and match.card.attr not in readers
-    conflicts = [*fitted_names, *([match.card.attr] if has_name else [])]
+        card_info = readers[name].fit_info.pretrained
+        if card_info is None:  # fitted on gold
+            continue
+        if is_new_cutoff or (card is not None and card_info["card"] != card.name):
+            raise calib_error("C837", name=name, origin=f"the card '{card_info['card']}'")
+        return True
+    is_name_taken = match.card.attr in nlp.component_names and match.card.attr not in readers
+    conflicts = [*fitted_names, *([match.card.attr] if is_name_taken else [])]
     if conflicts:
         raise calib_error("C837", name=conflicts[0], origin=f"no card for component '{match.component}'")
     return False
 
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
-    """Return name -> calib pipe of the match's component; pipes for parts of speech if the card is for these, else others."""
+    """Return name -> calib pipe of the match's component: parts-of-speech pipes if the card is for these, else others."""
     pipes = {
         name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.source.component == match.component
     }
@@ -145,7 +146,7 @@ def learned_state(
     """Return the saved state of a calib pipe that takes over the calibration of a card.
 
     match (Match): The card and the component it fits. weights (str): Fingerprint of the component. cutoff (Mapping | None):
-    Result of `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence differs from the card's and is ignored.
+    Cut-off and its precision, from `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence is ignored.
     """
     card, data = match.card, match.card.data
     low, high = card.expected_bias

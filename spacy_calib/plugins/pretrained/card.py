@@ -78,7 +78,7 @@ class Card:
         from scipy.special import stdtrit
 
         biases = np.array(list(self.data["biases"].values()))
-        if len(biases) < 2:
+        if len(biases) < 2:  # no estimate of their spread: any bias is possible
             return -1.0, 1.0
         half = stdtrit(len(biases) - 1, 0.975) * biases.std(ddof=1) * np.sqrt(1 + 1 / len(biases))
         low, high = np.clip([biases.mean() - half, biases.mean() + half], -1.0, 1.0).tolist()
@@ -100,14 +100,14 @@ class Card:
 
     @property
     def biases_in_words(self) -> str:
-        """What the expected bias is estimated from."""
+        """The data from which the expected bias is estimated, as words in a sentence."""
         return f"{len(self.data['biases'])} sources, each left out of a fit once"
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
         """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.
 
-        RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": precision over the card's sources;
-            "kept": mean recall. RAISES C839: no cut-off reaches the precision.
+        RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": mean and lowest precision of the card's
+            sources; "kept": mean share of the right entities that are accepted. RAISES C839: no cut-off reaches the precision.
         """
         cutoffs = self.data["cutoffs"]
         if cutoffs is None:
@@ -124,7 +124,7 @@ class Card:
         return {"precision": precision, **lowest}
 
     def state(self) -> dict[str, Any]:
-        """Return the learned state of a calib pipe, without what depends on its pipeline. RAISES C831: the file is damaged."""
+        """Return the learned state for a calib pipe, except fields that depend on its pipeline. RAISES C831: a damaged file."""
         file = self.folder / str(self.data["parameters"])
         try:
             return dict(unpack(_inflate(_read_bytes(file)), FORMAT))
@@ -182,6 +182,7 @@ def _inflate(data: bytes) -> bytes:
 def all_cards() -> Iterator[Card]:
     """Yield the cards of all packages, ours first. RAISES C831: unreadable card. C832: a package gives no folder of cards."""
     yield from map(read_card, sorted(card_folder().glob("*.json")))
+    # A package registers its one function under the name of each of its cards.
     for point in {point.value: point for point in entry_points(group=ENTRY_POINTS)}.values():
         try:
             folder = Path(point.load()())
@@ -205,10 +206,12 @@ def find_card(name: str | Path) -> Card:
 
 
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Return for each of CUTOFFS the "mean" and "worst" precision over the sources, and the mean recall "kept".
+    """Return for each of CUTOFFS "mean" and "worst" precision over the sources, and "kept", the mean share of right ones kept.
 
-    sources (Sequence): For each source the number of "right" entities, and "above": "accepted", "right" at each cut-off.
+    sources (Sequence): For each source the number of "right" entities, and "above": at each cut-off the number of "accepted"
+    entities, and of "right" ones among them.
     """
+    # Arrays of shape (n_sources, n_cutoffs).
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)
     recall = n_right / np.maximum([[source["right"]] for source in sources], 1)
@@ -217,6 +220,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the lowest cut-off's result with at least this mean and worst precision, or None. step: 5 tries .05, .10 etc."""
+    """Return the first of `evaluate_cutoffs` with at least this mean and worst precision, or None. step: 5 tries .05, .10."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

@@ -117,7 +117,7 @@ class EntityEvidence(Part):
         )
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
-        """Return the COLUMNS from "letters" on, (n_tokens, n_columns), of a Doc, from its words. lists: None gives zeros."""
+        """Return the COLUMNS from "letters" on for the words of a Doc, (n_words, n_columns); without lists theirs are 0."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
         rows = self._word_rows
@@ -218,7 +218,7 @@ class EntityMap(Part):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Replace each entity's score by that of the first map in NEEDS whose needs (tags, parse, lists) its Doc meets."""
-        indices = predictions.kept_indices
+        indices = predictions.kept_indices  # of the entities on the Docs; other candidates keep their scores
         if predictions.spans is None or not len(indices):
             return predictions
         spans = predictions.spans.take(indices)
@@ -235,8 +235,8 @@ class EntityMap(Part):
 class SpanEvidence:
     """The evidence on n entities; `column` computes each piece by its name.
 
-    spans (Spans): The entities, by tokens of the view. raw (Floats): Raw scores, (n,). view (Words): All tokens, with the
-    columns of EntityEvidence. labels (Sequence[str]): Name of each label number.
+    spans (Spans): The entities; their token numbers count the tokens of `view`. raw (Floats): Their raw scores, (n,). view
+    (Words): All tokens of the Docs, with COLUMNS from EntityEvidence. labels (Sequence[str]): Name of each label number.
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
@@ -244,7 +244,7 @@ class SpanEvidence:
         self.spans, self.raw, self.labels = spans, raw, labels
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
         # Tokens of each entity but the joiners inside it: two in "Zeta-Jones", and in "Johnson & Johnson".
-        firsts, lengths = firsts_of(spans), spans.ends - spans.starts
+        firsts, lengths = firsts_of(spans), spans.ends - spans.starts  # firsts: index in `tokens` of each entity's first token
         tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
         is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
         is_word = ~(is_inside & (self._columns["joiner"][tokens] > 0))
@@ -257,7 +257,7 @@ class SpanEvidence:
             "constant": lambda: np.ones(len(spans)),
             "type": lambda: 1.0,  # an intercept per entity type
             "log-odds": lambda: log_odds(raw),
-            "path": lambda: log_odds(spans.scores) / _UNIT,
+            "path": lambda: log_odds(spans.scores) / _UNIT,  # probability of the recognizer's decisions
             "proper": lambda: log_odds(self._reduce("proper", np.minimum)) / _UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][self._tokens[self._lasts]],
@@ -287,22 +287,28 @@ class SpanEvidence:
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """Return evidence `name`, (n,): "path"; "path*ORG", 0 for other types; "lower: path", 0 if a text has capitals."""
-        form, _, inner = name.rpartition(": ")
-        if form:
-            return self._columns[form][self.spans.starts] * self.column(inner)
+        """Return one piece of evidence for each entity, (n,).
+
+        name (str): The name of the evidence, such as "path"; or with conditions "lower: path*ORG": 0 unless the label of the
+        entity is ORG and the column "lower" is 1, so the Doc has no capitals. RAISES KeyError: an unknown name.
+        """
+        condition, _, rest = name.rpartition(": ")
+        if condition:
+            return self._columns[condition][self.spans.starts] * self.column(rest)
         if name in self._flags:
             return np.asarray(self._flags[name], dtype=np.float64)
         evidence, _, label = name.partition("*")
         values = np.asarray(self._values[evidence](), dtype=np.float64)
         if not label:
             return values
-        return values * (self.spans.labels == (self.labels.index(label) if label in self.labels else -1))
+        label_number = self.labels.index(label) if label in self.labels else -1  # -1: no entity has it
+        return values * (self.spans.labels == label_number)
 
     @cached_property
     def _flags(self) -> dict[str, Any]:
         """Name -> evidence from the lists of names, (n,), on entities without their leading article and possessive."""
         columns = {name: self._columns[name][self._tokens] for name in ("article", "possessive", *names.COLUMNS)}
+        # Leave out a possessive at the end, then an article at the start, unless no word remains.
         ends = self._lasts + 1 - ((columns["possessive"][self._lasts] > 0) & (self._lengths > 1))
         starts = self._firsts + ((columns["article"][self._firsts] > 0) & (ends - self._firsts > 1))
         types = np.array(self.labels)[self.spans.labels]

@@ -34,7 +34,7 @@ class GatedContext(Part):
 
     def __init__(self, inner: TokenContext | None = None, raw: Sequence[int] = ()):
         self.inner, self.raw = inner or TokenContext(()), list(raw)
-        self.when, self.functions = self.inner.when, self.inner.functions
+        self.when, self.functions = self.inner.when, self.inner.functions  # attributes of every context
 
     @property
     def shrinkage(self) -> RestoredRawScores:

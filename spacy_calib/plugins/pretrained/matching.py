@@ -65,7 +65,7 @@ def find_matches(
         if not fitting and requested is not None:
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
-    # Cards whose pipes have one name exclude each other: the component with the fewest changes gets its card.
+    # Two cards whose pipes would have the same name exclude each other: the component with the fewest changes gets its card.
     best_matches: dict[str, Match] = {}
     for match in sorted(matches, key=lambda match: len(match.changed_components)):
         best = best_matches.setdefault(match.card.attr, match)
@@ -142,7 +142,7 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     source, component = pipe.source, pipe.lookup.component_to_fit()
     scores = source.read(component, docs)
     if scores.spans is not None:
-        entities = scores.spans.take(scores.spans.on_doc)
+        entities = scores.spans.take(scores.spans.on_doc)  # without other candidates
         return log_odds(source.raw_span_scores(entities))
     marginals = scores.marginals_above(0.01)  # hardly any top label has less
     return log_odds(marginals.scores[find_top(marginals.rows, marginals.scores)])
@@ -155,11 +155,11 @@ def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, lis
 
 
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
-    """Return the components of which evidence in `docs`, the card's sentences, does not correlate with the card's evidence."""
+    """Return the components whose evidence in `docs`, the card's sentences, does not correlate with the card's evidence."""
     card_columns = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
     evidence = read_evidence(nlp, docs) if card_columns else {}
 
-    def is_like(a: list[int], b: list[int]) -> bool:  # one number for each token; constants have no correlation
+    def is_like(a: list[int], b: list[int]) -> bool:  # one number per token; constants (np.ptp of 0) have no correlation
         return len(a) == len(b) and np.ptp(b) > 0 and np.corrcoef(a, b)[0, 1] >= _MIN_CORRELATION
 
     return [
@@ -170,7 +170,7 @@ def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]
 def check_scores(match: Match, raw_log_odds: Floats, nlp: Language) -> None:
     """Check that scores on the card's sentences are like those that the card was fitted on. RAISES C836: they are not.
 
-    raw_log_odds (Floats): From `probe`, shape (n_predictions,). nlp (Language): The pipeline, to name what changes its tokens.
+    raw_log_odds (Floats): Of predictions there, from `probe`, (n_predictions,). nlp (Language): To name what changes tokens.
     """
     reference: Any = match.card.data["probe"]
     mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")

@@ -30,7 +30,7 @@ COLUMNS = ("listed", *KINDS)
 # Letters that Unicode does not decompose.
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe",
     "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
-# Tokens that join the words of a name: they have no say where they stand inside an entity.
+# Tokens that join the words of a name, which are ignored inside an entity.
 JOINERS = frozenset("&.'’/-‐‑–")
 _WORDS = re.compile(r"[^\W_]+")
 # Entity types that the lists are about.
@@ -90,11 +90,12 @@ class NameLists:
 
         In the columns of phrases, bit k - 1 is set if a listed phrase of k words begins at the token; JOINERS are skipped.
         """
-        columns = word_rows[:, :-1].copy()
+        columns = word_rows[:, :-1].copy()  # without the last value of `describe`
         for start in np.flatnonzero(word_rows[:-1, -1]).tolist():  # a longer phrase may begin there
             phrase, n_words = words_of(words[start]), 1
             for word in (words[i] for i in range(start + 1, len(words)) if words[i] not in JOINERS):
                 phrase, n_words = f"{phrase} {words_of(word)}", n_words + 1
+                # The columns of phrases follow "listed".
                 columns[start, 1 : 1 + len(PHRASES)] += [(phrase in self.entries[kind]) << (n_words - 1) for kind in PHRASES]
                 if phrase not in self._beginnings:
                     break
@@ -113,23 +114,24 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
         if checksum(text) != list_checksum:
             warnings.warn(WARNINGS["CW87"].format(name=name, checksum=list_checksum), stacklevel=2)
             return None
-        entries.setdefault(name.partition(".")[0], set()).update(text.split("\n"))
+        entries.setdefault(name.partition(".")[0], set()).update(text.split("\n"))  # the name begins with the kind
     return NameLists(entries) if entries else None
 
 
 def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any, firsts: Any, lasts: Any) -> dict[str, Any]:
-    """Return the evidence of the lists for n entities: flags that support its type, then ones that contradict, (n,).
+    """Return name -> flags of n entities, (n,), from the lists: evidence that supports the entity's type, then against it.
 
-    labels: Type of each entity. columns (Mapping): COLUMNS of the tokens of all entities. starts, ends: First token of each
-    entity among these, and the one after the last, without article and possessive. firsts, lasts: First and last token with
-    article and possessive, as "The Guardian" and "McDonald's" may be listed as well.
+    labels: Type of each entity. columns (Mapping): COLUMNS by name, of the tokens of all entities, one after the other. starts,
+    ends: Index in these of each entity's first token and of the one after its last, without article and possessive. firsts,
+    lasts: Index of its first and last token with these two, as "The Guardian" and "McDonald's" may be listed as well.
     """
     is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths = ends - starts
     is_long = lengths > 1
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]  # bare; with article; possessive
 
-    def is_listed(kind: str) -> Any:  # bit n - 1 at a token: a listed phrase of n tokens begins there
+    def is_listed(kind: str) -> Any:
+        # Bit n - 1 at a token: a listed phrase of n tokens begins there. No phrase has more than 60; shifts have a limit.
         return np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
 
     def count_words(kind: str) -> Any:  # number of words of each entity that are in a list

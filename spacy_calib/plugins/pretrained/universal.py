@@ -113,14 +113,14 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
     table = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), table)
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
-    no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)
+    no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)  # identity maps learn nothing: they are fitted on no pairs
     maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
     line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())  # of top entries, and of others: no change
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
         component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=table,
         counted_on="no gold", method=Identity.registered, versions={"spacy-calib": __version__},
-        spans=SpanFitInfo("exact", list(labels), 0, 0, 0, "", []),
+        spans=SpanFitInfo("exact", list(labels), spans=0, right=0, candidates=0, fallback="", table=[]),
     )  # fmt: skip
     return PipeState(
         TokenCalibration(maps), spans, ComponentIdentity(source.type_name(recognizer), source.labels(recognizer)), info=info

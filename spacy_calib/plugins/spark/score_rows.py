@@ -112,11 +112,11 @@ def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | No
         return []
     labels_and_scores = []
     for token in doc:
-        match = find_row(token, attr)  # (block of scores, row of the token in it)
+        block, row = find_row(token, attr) or (None, 0)  # block of scores, row of the token in it
         # A token without a row gets the label of the last annotation.
-        annotation = match[0].annotation if match is not None else annotations[-1] if annotations else None
+        annotation = block.annotation if block is not None else annotations[-1] if annotations else None
         label = None if annotation is None else annotation.label(token) or None
-        labels_and_scores.append((label, None if match is None or label is None else match[0].values_of(match[1], label)))
+        labels_and_scores.append((label, None if block is None or label is None else block.values_of(row, label)))
     return labels_and_scores
 
 
@@ -128,8 +128,9 @@ def _score_columns(values: TokenValues | None) -> Row:
 def _entity_rows(doc: Doc, attr: str) -> Iterator[Row]:
     """Yield the row of each entity, or other span that the calib pipe scores."""
     for annotation in annotations_of(doc, attr):
-        for span in () if annotation.kind.of_arcs else annotation.spans_on(doc):
-            yield {**_span_row(span, attr), "label": (span.kb_id_ if annotation.kind.of_links else span.label_) or None}
+        for span in () if annotation.kind.of_arcs else annotation.spans_on(doc):  # arcs of a parser are no spans
+            label = span.kb_id_ if annotation.kind.of_links else span.label_
+            yield {**_span_row(span, attr), "label": label or None}
 
 
 def _span_row(span: Span, attr: str) -> Row:
@@ -149,7 +150,7 @@ def _sentence_rows(doc: Doc, attr: str) -> Iterator[Row]:
 
 
 def _summarize_tokens(tokens: Sequence[tuple[str | None, TokenValues | None]]) -> Row:
-    """Return the number of tokens, and the mean and lowest of their scores, if any. tokens: From `_read_tokens`."""
+    """Return the number of tokens, and the mean and lowest of their scores, if any. tokens: (label, scores) of each."""
     scores = [values.calibrated for _, values in tokens if values is not None]
     mean = sum(scores) / len(scores) if scores else None
     return {"tokens": len(tokens), "mean": mean, "lowest": min(scores, default=None)}

@@ -26,12 +26,12 @@ class TextScorer:
     The pipeline is loaded when a TextScorer is made, so that a fault is reported at once, and again once in each process of a
     worker. A null text has no rows. A task that Spark runs again, since its worker was killed, returns the same rows.
 
-    model (str): Package or path of the pipeline, which every worker must see. text, id (str): Columns of the texts and of their
+    model (str): Package or path of the pipeline, which each worker needs. text, id (str): Columns of the texts and of their
         ids. unit (str): What gets a row: token, entity, sentence or document. attr (str | None): Prefix of the calib pipe; None
         for all fitted ones. code (str | None): Python file or module, on every worker, to import before the pipeline is loaded.
     RAISES C001: there is no such unit. C062: the code cannot be imported. C050, C010 to C020: the pipeline cannot be loaded.
-        C027, C068: no such fitted pipe. C021, C069, C084: its component is missing or disabled. C446, C447: no pipe scores such
-        units. On a worker: C452, C453: a column is missing, or of another type.
+        C027, C068: no such fitted pipe. C021, C069, C084: its component is missing or disabled. C446, C447: no pipe scores this
+        unit. On a worker: C452, C453: a column is missing, or of another type.
 
         scorer = TextScorer("./calibrated", id="number")
         scores = texts.mapInPandas(scorer, scorer.schema)
@@ -104,5 +104,5 @@ def _load_checked(scorer: TextScorer, mtime: int) -> tuple[Language, tuple[str, 
 
 
 def _make_absolute(path: str) -> str:
-    """Return the absolute path of something that exists; other texts, such as names of packages, unchanged."""
+    """Return the absolute path of an existing file or folder; other texts, such as names of packages, unchanged."""
     return os.path.abspath(path) if os.path.exists(path) else path

@@ -134,6 +134,10 @@ def test_a_category_within_markdown():
     assert doc.user_data["answers_product"] == pytest.approx(0.6)
 
 
+def test_the_component_can_be_a_key():
+    assert len({asking().get_pipe("names"), asking().get_pipe("names")}) == 2
+
+
 def test_two_pipes_of_no_pipeline_do_not_share_answers(tmp_path):
     """Made by hand they have no block of a config, by which answers are found."""
 
