@@ -93,8 +93,8 @@ def _models_of(nlp: Language, component: Any) -> list[Any]:
 
 
 def _parameters(model: Any) -> Iterator[Any]:
-    """Yield for each array of a model (of torch modules in it, of `learned_arrays()`) a function that returns the array."""
-    if hasattr(model, "learned_arrays"):
+    """Yield for each array of a model, or of torch modules in it, a function that returns the array as it is when called."""
+    if hasattr(model, "learned_arrays"):  # a component in place of a model, from `_models_of`
         yield from (lambda i=i: model.learned_arrays()[i] for i in range(len(model.learned_arrays())))
         return
     for node in model.walk():
@@ -125,9 +125,8 @@ class BoundSource:
     @classmethod
     def from_component(cls, source: Source, component: Any) -> BoundSource:
         """Bind a source to a component, and look up annotation and labels. RAISES C163: its labels cannot be mapped."""
-        return cls(
-            source, component, source.annotation(component), source.labels(component), tuple(source.span_labels(component))
-        )
+        annotation, span_labels = source.annotation(component), tuple(source.span_labels(component))
+        return cls(source, component, annotation, source.labels(component), span_labels)
 
     @cached_property
     def own_labels(self) -> tuple[str, ...]:
@@ -136,6 +135,7 @@ class BoundSource:
 
     @cached_property
     def label_hashes(self) -> Hashes:
+        """The hash of the label of each score column."""
         return label_hashes(self.labels)
 
     @property
@@ -215,9 +215,8 @@ def count_new_labels(source: Source, component: Any, identity: ComponentIdentity
 
 def registered_sources() -> dict[str, Source]:
     """Return registered name -> source with default settings; first softmax heads, then our others, then other packages'."""
-    return dict(
-        sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
-    )
+    sources = prototypes("calib_sources").items()  # (name, source)
+    return dict(sorted(sources, key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0])))
 
 
 def source_name_for(pipe: Any) -> str:

@@ -118,7 +118,7 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
         return pipe.trees.apply(tree_ids[column], word)
 
     for row, word in enumerate(token.text for doc in docs for token in doc):
-        cell_by_lemma: dict[str, list[Any]] = {}
+        cell_by_lemma: dict[str, list[Any]] = {}  # lemma -> [column of its most probable tree, summed probability]
         for i in sorted(range(bounds[row], bounds[row + 1]), key=lambda i: -masses[i]):
             lemma = lemma_of(columns[i], word)
             if lemma is not None:
@@ -208,9 +208,7 @@ def step_scorer(
 def half_precision_components(nlp: Language, component: str) -> list[str]:
     """Return names of components with a half-precision model: of this one ("" for none) and those that it listens to."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
-    models = {
-        name: pipe.model for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())
-    }
+    models = {name: pipe.model for name, pipe in pipes if component in (name, *getattr(pipe, "listening_components", ()))}
     return [name for name, model in models.items() if has_half_precision(model)]
 
 

@@ -159,11 +159,8 @@ def as_score(value: Any, where: str, unit_name: str) -> float:
     if hasattr(value, "item"):
         with contextlib.suppress(Exception):  # an array of several numbers
             number = value.item()
-    if (
-        isinstance(number, bool)
-        or not isinstance(number, (int, float))
-        or not -SINGLE_PRECISION <= number <= 1 + SINGLE_PRECISION
-    ):
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not (is_number and -SINGLE_PRECISION <= number <= 1 + SINGLE_PRECISION):
         raise calib_error("C282", where=where, given=repr(number), what=unit_name)
     return min(1.0, max(0.0, float(number)))
 

@@ -32,7 +32,8 @@ class MappedScores:
 
     inner (Scores): The scores before. column (Ints): The new column of each old one, -1 for one that is left out.
     highest (bool): Whether merged entries get their maximum, not their sum: for labels that do not exclude one another.
-    spans (Spans | None): The spans of the source whose labels have a gold label.
+    spans (Spans | None): The spans of the source whose labels have a gold label. n_tokens and further_scores (features of
+    tokens for a context) are those of `inner`, since they do not depend on labels.
     """
 
     def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):

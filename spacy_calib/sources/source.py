@@ -111,8 +111,7 @@ class Source(ABC):
     user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` that the source reads, and that gold files may therefore contain.
     further_score_names (tuple[str, ...]): Names of the scores that it reads of each unit in addition to the first; () for none.
     distributions (bool): Whether a token has a score for every label, so that a scaling can compare labels; False if only one
-        label of a token has a score.
-    sets_labels (bool): Whether the calib pipe sets the top labels on a Doc without labels.
+        label of a token has a score. sets_labels (bool): Whether the calib pipe sets the top labels on a Doc without labels.
     auto_settings (tuple[str, ...]): Names of the settings that the fit chooses if they are None (`resolve_auto_settings`).
     settings_summary (str): The settings as `spacy calib info` prints them; "" for none.
     reads_doc_only (bool): Whether it reads only the component's output on the Doc, which another pipeline may have written.
@@ -175,7 +174,10 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """Return the label probabilities of all units (tokens or documents) of some Docs, which have tokens and can be read."""
+        """Return P(label) for all units (tokens or documents) of the Docs, one after the other, and columns as in `labels`.
+
+        docs (Sequence[Doc]): Docs with tokens, for each of which `missing` returns "".
+        """
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         """Return in words why the calib pipe `name` cannot read the component from its place in the pipeline, "" if it can."""
@@ -227,13 +229,13 @@ def named_source(pipe: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def restore_on_failure(source: Source) -> Iterator[None]:
-    """Restore the labels and settings of a source if the body of the `with` statement fails."""
+    """Restore the labels and settings of a source if the body of the `with` statement fails, and raise its error again."""
     labels, settings = source.kept_labels(), dict(vars(source))
     try:
         yield
     except BaseException:
         vars(source).update(settings)
-        source.restore_labels(labels)
+        source.restore_labels(labels)  # a source may keep them elsewhere than in its attributes
         raise
 
 

@@ -221,15 +221,12 @@ class SpancatSource(OutputSource):
         return [_why_missing(doc, pipe.key) or why if len(doc) else "" for doc, why in zip(docs, input_faults, strict=True)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
+        """Return the scores of tokens (columns: "O", then the labels) and of spans."""
         column = {label: i for i, label in enumerate(pipe.labels)}
         candidates = [_NO_SPANS] * len(docs) if self.lowest is None else _find_candidates(pipe, docs, self.lowest)
-        by_doc = [
-            _read_group(doc, pipe.key, column, *doc_candidates) for doc, doc_candidates in zip(docs, candidates, strict=True)
-        ]
-        return SparseScores(
-            stack([marginals for marginals, _ in by_doc]),
-            stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs]),
-        )
+        by_doc = [_read_group(doc, pipe.key, column, *arrays) for doc, arrays in zip(docs, candidates, strict=True)]
+        spans = stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs])
+        return SparseScores(stack([marginals for marginals, _ in by_doc]), spans)
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return tuple(pipe.labels)

@@ -43,8 +43,7 @@ def spans_from(
     misaligned (str): "expand" extends a span that does not begin and end at token boundaries, "contract" shrinks it, "strict"
         leaves it out.
     ents (bool): Whether to set `doc.ents`; of overlapping spans the one with the higher score counts, then the longer one.
-    beside (Sequence[str]): Keys of further scores of each span.
-    RETURNS (SpanGroup): `doc.spans[key]`.
+    beside (Sequence[str]): Keys of further scores of each span. RETURNS (SpanGroup): `doc.spans[key]`.
     RAISES C001: another value of misaligned. C640: an item without offsets, label or score.
 
     >>> import spacy

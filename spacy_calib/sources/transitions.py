@@ -54,9 +54,8 @@ def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
     # 1 at a start of a sentence, -1 where none may be, 0 if unknown
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
-    copy = Doc(
-        doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc], sent_starts=starts
-    )
+    words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+    copy = Doc(doc.vocab, words=words, spaces=spaces, sent_starts=starts)
     attrs = [*_INPUT_ATTRS, "DEP"] if keep_arcs else _INPUT_ATTRS
     copy.from_array(attrs, np.asarray(doc.to_array(attrs)))  # type: ignore[arg-type]
     copy.tensor = doc.tensor

@@ -44,7 +44,7 @@ class EntityActions:
 
 def read_actions(moves: Any) -> EntityActions:
     """Read the transitions of a recognizer. moves (BiluoPushDown): `EntityRecognizer.moves`, which may have no classes yet."""
-    class_of: dict[str, dict[str, int]] = {prefix: {} for prefix in "BILU"}
+    class_of: dict[str, dict[str, int]] = {prefix: {} for prefix in "BILU"}  # prefix -> type -> class
     out_class = blocked_class = -1
     for number in range(moves.n_moves):
         prefix, _, label = moves.get_class_name(number).partition("-")
@@ -55,11 +55,9 @@ def read_actions(moves: Any) -> EntityActions:
         else:  # U- without a type, for a blocked token
             blocked_class = number
     types = tuple(sorted(class_of["B"], key=lambda label: class_of["B"][label]))
-    columns = {prefix: np.array([numbers[label] for label in types], dtype=np.intp) for prefix, numbers in class_of.items()}
+    begin, inside, last, unit = (np.array([class_of[prefix][label] for label in types], dtype=np.intp) for prefix in "BILU")
     hashes = np.array([get_string_id(label) for label in types], dtype=np.uint64)
-    return EntityActions(
-        types, hashes, moves.n_moves, columns["B"], columns["I"], columns["L"], columns["U"], out_class, blocked_class
-    )
+    return EntityActions(types, hashes, moves.n_moves, begin, inside, last, unit, out_class, blocked_class)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +129,17 @@ def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
 
 
 def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: EntityActions) -> tuple[Bools, Bools]:
-    """Return (whether I- is valid, whether L- is) for n tokens in open entities. rows: Tokens. types: Indices of types."""
-    iob, next_iob = rules.iob[rows], rules.next_iob[rows]
-    same_type = rules.kind[rows] == actions.hashes[types]
-    is_inside = iob == _IN
+    """Return (whether I- is valid, whether L- is) for n tokens in open entities, by spaCy's rules, each of shape (n,).
+
+    rows (Ints): The tokens. types (Ints): Type of the entity that is open at each, as an index in `actions.types`.
+    """
+    iob, next_iob, preset_type = rules.iob[rows], rules.next_iob[rows], rules.kind[rows]
+    is_inside = iob == _IN  # the token continues an entity that an earlier pipe set ("preset")
+    # I- needs a next token. Neither token may begin a preset entity, and the entity must not cross a sentence start. In a
+    # preset entity the type must be the same, and the next token must be in it, too.
+    preset_goes_on = (next_iob == _IN) & (preset_type == actions.hashes[types])
     may_go_on = ~rules.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
-    may_go_on &= np.where(is_inside, (next_iob == _IN) & same_type, ~rules.next_starts[rows])  # is_inside: preset
+    may_go_on &= np.where(is_inside, preset_goes_on, ~rules.next_starts[rows])
     # A preset last token ends the entity with L- of the preset type, whichever type is open.
-    may_close = np.where(is_inside, np.isin(rules.kind[rows], actions.hashes), True) & (next_iob != _IN)
+    may_close = np.where(is_inside, np.isin(preset_type, actions.hashes), True) & (next_iob != _IN)
     return may_go_on, may_close

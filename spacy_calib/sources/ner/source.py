@@ -40,9 +40,8 @@ class CalibEntityRecognizer(EntityRecognizer):
             return self.moves.init_batch(docs)
         if self.cfg["beam_width"] != 1:
             beams = self._search(docs)
-            return ParsedDocs(
-                beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.from_doc(doc) for doc in docs])
-            )
+            presets = [Preset.from_doc(doc) for doc in docs]
+            return ParsedDocs(beams, read_beams(self, beams, read_actions(self.moves).types, presets))
         for label in sorted({label for doc in docs for label in self.moves.get_doc_labels(doc)}):  # as spaCy does
             self.add_label(label)
         readings = decode_docs(self, docs)
@@ -59,8 +58,9 @@ class CalibEntityRecognizer(EntityRecognizer):
         return super().predict(docs)
 
     def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
-        """Set the entities, as spaCy does, and remember the readings."""
+        """Set the entities, as spaCy does, and remember for each Doc the probabilities ("reading") that `predict` returned."""
         super().set_annotations(docs, states_or_beams)
+        # Without any tokens in the batch `predict` returns spaCy's states, which have no readings.
         for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
             kept_readings.keep(doc, self.name, reading)
 

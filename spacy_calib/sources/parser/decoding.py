@@ -224,15 +224,16 @@ class _DecodingTrace:
         """Multiply the recorded decisions into the probabilities of their tokens, and forget the decisions."""
         if not self.steps:
             return
-        tokens, scores, transitions = (  # of all states in all recorded steps
-            np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*self.steps, strict=True), (1, 0, 0), strict=True)
-        )
+        step_tokens, step_scores, step_transitions = zip(*self.steps, strict=True)
+        # Of the n decisions in all recorded steps, shapes (4, n), (n, n_classes) and (n,).
+        tokens, scores = np.concatenate(step_tokens, axis=1), np.concatenate(step_scores)
+        transitions = np.concatenate(step_transitions)
         self.steps, self.n_cells = [], 0
         scores -= scores.max(axis=1, keepdims=True)
-        odds = np.exp(scores, out=scores)
+        odds = np.exp(scores, out=scores)  # a softmax without its division by `sums`
         sums = odds.sum(axis=1, dtype=np.float64)
         rows = np.arange(len(transitions))
-        by_move = self.states.actions.by_move(odds).astype(np.float64) / sums[:, None]
+        by_move = self.states.actions.by_move(odds).astype(np.float64) / sums[:, None]  # P(each of the five moves), (n, 5)
         moves = self.states.actions.moves[transitions]
         move_probabilities = by_move[rows, moves]
         b0, _, s0, _ = tokens

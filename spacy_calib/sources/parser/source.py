@@ -110,7 +110,7 @@ class ParserSource(TransitionSource):
         """Return the score of each token that still has the parser's arc. RAISES C024: NaN. C271: states of another kind."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
-            PARSERS[doc] = pipe
+            PARSERS[doc] = pipe  # remembered, as whole trees of these Docs can be sampled later
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))
@@ -118,21 +118,19 @@ class ParserSource(TransitionSource):
         is_unchanged = (arcs[:, 0] == parser_arcs[:, 0]) & (columns >= 0)  # the same head, and a label of the parser
         if self.event == "arc":
             is_unchanged &= arcs[:, 1] == parser_arcs[:, 1]
-        scores = np.where(
-            is_unchanged, np.concatenate([reading.probabilities.score(self.event) for reading in readings]), np.nan
-        )
+        probabilities = np.concatenate([reading.probabilities.score(self.event) for reading in readings])
+        scores = np.where(is_unchanged, probabilities, np.nan)
         rows = np.flatnonzero(is_unchanged)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
-        return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
+        # absent=NaN: only the label of a token's arc has a score, and nothing is known about its other labels.
+        return SparseScores(marginals, _sentences(docs, scores), absent=np.nan, further_scores=_hints(readings, arcs[:, 0]))
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
         """Parse copies of the Docs without arcs and sentences. RAISES C024: NaN scores. C271: states of another kind."""
         copies = [clear_copy(doc, keep_arcs=False) for doc in docs]
         states, probabilities = predict_arcs(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
-        return [
-            ArcReading(doc_probabilities, arcs_on(copy)) for doc_probabilities, copy in zip(probabilities, copies, strict=True)
-        ]
+        return [ArcReading(of_doc, arcs_on(copy)) for of_doc, copy in zip(probabilities, copies, strict=True)]
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return ("",)
