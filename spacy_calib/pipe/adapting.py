@@ -179,7 +179,7 @@ class ScoredUnits:
 
     @classmethod
     def from_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
-        """Take the spans on the Docs whose gold is known; None without spans."""
+        """Take the spans on the Docs whose gold is known, with their out-of-fold scores; None without spans."""
         if fit is None:
             return None
         spans, data = fit.data.known_spans, fit.data
@@ -189,13 +189,14 @@ class ScoredUnits:
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
         """Take the highest-scored label of each token or document, or all its labels if it may have several (`overlapping`).
 
-        columns (Ints): Column of each label in the keys, shape (n_labels,). RETURNS: None without pairs.
+        columns (Ints): Number in the keys of each of the pipe's labels: its column in the new fit, -1 if that does not have the
+            label; shape (n_labels,). RETURNS (ScoredUnits | None): None without pairs.
         """
         if judged_pairs is None:
             return None
         pairs = judged_pairs.pairs
         index = np.arange(len(pairs)) if overlapping else np.sort(top_pairs(pairs))
-        keys = np.column_stack([pairs.rows, columns[pairs.tags]])
+        keys = np.column_stack([pairs.rows, columns[pairs.tags]])  # (token or document, label)
         return cls(keys[index], judged_pairs.calibrated[index], pairs.hits[index], judged_pairs.documents[index])
 
 

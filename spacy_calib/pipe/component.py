@@ -80,6 +80,7 @@ def flag_tokens(
 
     cutoffs (RecallCutoffs): One of P(inside an entity) if `per` is "all", one of P(type) for each type if it is "label".
     scores (Scores): Raw scores of all labels. calibrated (CalibratedEntries): Calibrated scores of labels above the threshold.
+    labels (Sequence[str]): Label of each column of the scores, of the kind `annotation`. threshold (float): Minimum raw score.
     """
     types, marginals = EntityTypes.from_labels(labels, annotation.kind.has_prefixes), calibrated.marginals
     n = marginals.n_tokens
@@ -498,7 +499,7 @@ class Calibrator(Pipe, PipeSettings):
     def _set_state(self, state: PipeState) -> None:
         """Take over a saved state; on failure the pipe stays as it was. RAISES C742: the source reads other further scores."""
         source = with_map(self.source, state.info.label_map)
-        inner = with_map(source, None)
+        inner = with_map(source, None)  # the source that the label map wraps: it has the labels and settings
         context = state.tokens.context
         if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_score_names):
             names = ", ".join(inner.further_score_names) or "none"

@@ -59,8 +59,9 @@ def precision_cutoffs(
 ) -> tuple[Cutoffs, dict[str, Any]]:
     """Find the lowest scores from which predictions are accepted so that a share `precision` of them is right.
 
-    pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision. confidence
-        (float): That it is reached. per (str): "all": one cut-off, with the key "all"; "label", "group": one per name as key.
+    pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
+    confidence (float): Confidence that the precision is reached, in (0, 1).
+    per (str): "all": one cut-off, with the key "all"; "label" or "group": one for each label or group, with its name as key.
     sample (SampledAnswers | None): The answers that `pairs` are from, sampled above former cut-offs. A former cut-off is kept
         or raised: answers below the highest one of their key are left out, and if all others may be accepted it stays.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
@@ -81,7 +82,7 @@ def precision_cutoffs(
     targets = precision if isinstance(precision, Mapping) else None  # label -> precision
     all_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     required = targets or dict.fromkeys([*all_keys, *keys], precision)  # key -> required precision
-    cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)
+    cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)  # {}: the values, which are found below
     thresholds = find_thresholds(scores, hits, documents, keys.tolist(), required, cutoffs.level)
     rows: dict[str, dict[str, Any]] = {}
     for key in required:

@@ -201,7 +201,7 @@ def evaluate_pipe(
 
 
 def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Sequence[str | None]) -> dict[str, Any]:
-    """Evaluate the predicted labels of each slice, as `judge_slices` does. slice_of_doc: Slice of each Doc, None for none."""
+    """Evaluate the predicted labels of each slice: return its figures in "rows". slice_of_doc: Slice of each Doc, or None."""
     indices = predicted_indices(corpus, view)
     slices = slices_by(slice_of_doc, corpus.docs[view.starts[indices]], indices)
     return judge_slices(view, slices, indices, view.n_bins, view.seed)
@@ -241,7 +241,7 @@ def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
 
     layer (str): Name of the annotation; for one without fixed labels, such as lemmas, "never_right" is [].
     """
-    documents = view.documents if view.unit else None
+    documents = view.documents if view.unit else None  # without a unit nobody knows which pairs are of one document
     figures = calibration_table(
         view.pairs, view.calibrated, view.groups, view.n_bins, view.seed, documents, view.unit, view.metrics
     )

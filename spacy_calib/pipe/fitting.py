@@ -291,7 +291,7 @@ def fit_calibrator(
     RETURNS (tuple): The new state; the token pairs with out-of-fold scores; the fitted span steps with out-of-fold scores of
         the spans, None for a source without spans. RAISES CalibError: the codes of `Calibrator.fit`.
     """
-    # Progress bars of the parts of the fit, with their shares of the time.
+    # Progress bars of the parts of the fit, with equal shares of the time; the first has none if there is nothing to settle.
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
     examples = settle_source(pipe, examples, settling)
     inputs = read_fit_inputs(pipe, examples, replace(arguments, progress=fitting), in_runs=True)
@@ -305,9 +305,8 @@ def fit_calibrator(
     tokens = fit_tokens(data, plan, pipe.normalize)
     judged_pairs = inputs.judged_pairs(score_held_out(data, plan, tokens))
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
-    record = record_fit(
-        judged_pairs, inputs.n_docs, inputs.source.labels, spans, inputs.unlabelled_pairs(plan, tokens), inputs.files
-    )
+    unlabelled_pairs = inputs.unlabelled_pairs(plan, tokens)
+    record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.files)
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
@@ -329,7 +328,7 @@ def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progr
 
     RAISES C281 to C285: labels cannot be learned from the scores on the Docs.
     """
-    source = with_map(pipe.source, None)
+    source = with_map(pipe.source, None)  # the source that a label map wraps has the settings
     if not isinstance(source, LeftScoresSource) and not source.has_auto_settings:
         return examples
     examples = list(examples)

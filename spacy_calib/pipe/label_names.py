@@ -88,23 +88,23 @@ def _find_scheme(
 
 
 def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return gold name -> name in the pipe, for tags, parts of speech or categories whose two names differ and are unique.
+    """Return gold name -> name in the pipe, for tags, parts of speech or categories; {} for others, such as spans.
 
+    Names that are the same in both are left out, and so are gold names that would have several names in the pipe.
     gold_names (Mapping | None): Component's label -> gold name; None if the gold may use names of the component or the pipe.
     """
     component, table = pipe.lookup.component(), map_of(pipe.source) or {}
     source = with_map(pipe.source, None)
     if plain_name(source.annotation(component).gold.name) not in _LABEL_ANNOTATIONS or not (table or gold_names):
         return {}
-    labels, names = source.labels(component), dict[str, set[str]]()  # names: gold name -> its names in the pipe
-    for label in labels:
-        names.setdefault((gold_names or {}).get(label, label), set()).add(table.get(label, label))
-    kept_names = set() if gold_names else {table.get(label, label) for label in labels}  # names of the pipe mean themselves
-    return {
-        name: pipe_name
-        for name, pipe_names in names.items()
-        if len(pipe_names) == 1 and (pipe_name := min(pipe_names)) not in ("", name) and name not in kept_names
-    }
+    pipe_names_by_gold: dict[str, set[str]] = {}
+    name_of = {label: table.get(label, label) for label in source.labels(component)}  # label -> name in the pipe, "" to drop
+    for label, pipe_name in name_of.items():
+        pipe_names_by_gold.setdefault((gold_names or {}).get(label, label), set()).add(pipe_name)
+    # If the gold may use the pipe's names, a name of the pipe is not renamed, even if a label of the component is the same.
+    kept_names = set() if gold_names else {*name_of.values()}
+    renamed = {gold_name: min(names) for gold_name, names in pipe_names_by_gold.items() if len(names) == 1}
+    return {gold: name for gold, name in renamed.items() if name not in ("", gold) and gold not in kept_names}
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
@@ -137,12 +137,9 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, nam
     if not scheme.is_plain:
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), name: LabelComparison(scheme, keys)}
-    if annotation.kind.rejected_key in doc.spans:
+    if (key := annotation.kind.rejected_key) in doc.spans:
         table = new_labels if scheme.is_plain else scheme.gold
-        rejected_spans = [
-            _rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[annotation.kind.rejected_key]
-        ]
-        doc.spans[annotation.kind.rejected_key] = rejected_spans
+        doc.spans[key] = [_rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[key]]
     affected_spans = [span for span in spans if span.label_ in new_labels]
     if not affected_spans:
         return

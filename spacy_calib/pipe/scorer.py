@@ -60,8 +60,10 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
-    """Return (prefix of the figures of tokens, "" for no figures; prefix of those of spans); entities get the prefix `attr`."""
-    return (f"{attr}_token" if token_scores else "", attr) if of_entities else (attr, f"{attr}_span")
+    """Return (prefix of the figures of tokens, "" for a pipe of entities without `token_scores`; prefix of those of spans)."""
+    if of_entities:  # the main figures, which have no further word in their names, are those of entities
+        return f"{attr}_token" if token_scores else "", attr
+    return attr, f"{attr}_span"
 
 
 def score_names() -> list[str]:

@@ -135,7 +135,7 @@ class DriftSums(FieldwiseSum):
     @classmethod
     def from_tables(cls, table: Floats) -> DriftSums:
         """Sum the rows of a table. table (Floats): The columns for each document, shape (n_docs, K + 2)."""
-        return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)
+        return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)  # column -2: number of tokens
 
     @property
     def sizes(self) -> Floats:
@@ -155,7 +155,7 @@ class DriftSums(FieldwiseSum):
         from scipy.stats import norm, t
 
         n_columns = len(self.means)
-        # A document's residual is its sum minus its size times the mean.
+        # A document's residual is its sum minus its size (column -1: entities, -2: tokens) times the mean.
         to_residuals = np.eye(n_columns, n_columns + 2)
         to_residuals[:-1, -2], to_residuals[-1, -1] = -self.means[:-1], -self.means[-1]
         to_residuals /= np.maximum(self.sizes, 1)[:, None]
@@ -205,14 +205,18 @@ class DriftProfile(Serializable):
         labels = _common_labels(tokens)
         table = _table(tokens, spans, labels)[np.unique(tokens.documents)]
         sums = DriftSums.from_tables(table)
-        accuracy_limit = np.clip(_ERROR_SHARE * (1 - sums.means[1]), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
+        expected_accuracy = sums.means[1]  # the mean calibrated score
+        accuracy_limit = np.clip(_ERROR_SHARE * (1 - expected_accuracy), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
         limits, chances = np.array([_SCORE_LIMIT, _LABEL_LIMIT, accuracy_limit, _ENTITY_LIMIT]), sums.chances()
         # If parts of the fit data differ by more than sampling explains, only larger differences matter on new texts.
         for part in np.array_split(np.arange(len(table)), _PARTS):
             of_part, of_rest = (DriftSums.from_tables(rows) for rows in (table[part], np.delete(table, part, axis=0)))
-            if not sums.totals[-1] or (of_part.totals[-1] and of_rest.totals[-1]):
-                share = (of_part.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]  # of the tokens, and of the entities
+            n_entities, *subset_entities = (part_sums.totals[-1] for part_sums in (sums, of_part, of_rest))
+            if not n_entities or all(subset_entities):  # with entities on one side only their means cannot be compared
+                # Share of the units in this part, by check: three are about tokens, the last one about entities.
+                share = (of_part.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]
                 changes = _differences(of_part.means - of_rest.means)
+                # The variances of both means, 1 / share and 1 / (1 - share) times that of all documents, add up.
                 is_larger = changes > chances / np.sqrt(np.maximum(share * (1 - share), 1e-12))
                 limits = np.where(is_larger, np.maximum(limits, changes), limits)
         numbers = (_rounded(values) for values in (sums.means, chances, limits))
@@ -226,7 +230,8 @@ class DriftProfile(Serializable):
         """Compare new documents with the fit data. new (DriftSums): Sums of them; of fewer than MIN_DOCUMENTS: TOO_FEW."""
         if new.documents < MIN_DOCUMENTS:
             return Drift(TOO_FEW)
-        values, chances = _differences(new.means - self.means), np.hypot(self.chances, new.chances())
+        values = _differences(new.means - self.means)
+        chances = np.hypot(self.chances, new.chances())  # the variances of fit data and new documents add up
         rows = zip(_CHECKS, values.tolist(), self.limits.tolist(), chances.tolist(), strict=True)
         checks = tuple(Check(*row) for row in rows)[: None if new.totals[-1] else -1]  # the last check needs entities
         is_undecided = any(check.is_undecided for check in checks)

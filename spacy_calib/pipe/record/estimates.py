@@ -265,9 +265,8 @@ class EntityModel(Serializable):
     def sums(self, entity_sums: EntitySums) -> EventSums:
         """Return the expected right and missed entities of each document, k = 2; missed ones have the variance of a Poisson."""
         n_missed = self.per_wrong * entity_sums.wrong + self.per_outside * entity_sums.missed_tokens
-        return EventSums(
-            np.stack([entity_sums.right, n_missed], axis=1), np.stack([entity_sums.spread, n_missed], axis=1), entity_sums.units
-        )
+        expected, variances = (np.stack([right, n_missed], axis=1) for right in (entity_sums.right, entity_sums.spread))
+        return EventSums(expected, variances, entity_sums.units)
 
 
 @dataclass(frozen=True)
