@@ -199,9 +199,7 @@ def register(attr: str = DEFAULT_ATTR) -> None:
     """
     check_attr(attr)
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
-    extensions += [
-        (owner, f"{attr}_{suffix}", getter) for owner, getters in _GETTERS.items() for suffix, getter in getters.items()
-    ]
+    extensions += [(owner, f"{attr}_{end}", getter) for owner, getters in _GETTERS.items() for end, getter in getters.items()]
     for owner, name, getter in extensions:
         if owner.has_extension(name) and not _is_ours(owner.get_extension(name)[2], getter, attr):
             raise calib_error("C025", attr=attr, owner=f"the extension {owner.__name__}._.{name}")

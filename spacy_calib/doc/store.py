@@ -85,10 +85,9 @@ class SpanValues(NamedTuple):
 
     def agrees(self, span: Span) -> bool:
         """Return whether the token labels that the probability depends on are still those that were scored."""
-        return (
-            not self.layer
-            or label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.checksum
-        )
+        if not self.layer:  # it depends on none
+            return True
+        return label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.checksum
 
 
 @lru_cache(maxsize=4096)
@@ -179,7 +178,10 @@ class Block(BlockData):
         return partner.idx - token.idx == offset and i < len(starts) and self.columns["length"][i] == len(partner)
 
     def rows_on(self, doc: Doc) -> tuple[Ints, Ints]:
-        """Return (the units of the Doc that have a row, the row of each), as `row_of` finds them, but for all units at once."""
+        """Return (the units of the Doc that have a row, the row of each): the results of `row_of`, for all units at once.
+
+        A unit and its row agree in start, length, (for arcs) head and, on a Doc with more text than the block, predicted label.
+        """
         places, lengths = self.annotation.unit_positions(doc).astype(np.int64).T
         rows = np.searchsorted(self["start"], places - self.begin) % max(1, len(self["start"]))  # past the end: row 0
         is_own = (self["start"][rows] == places - self.begin) & (self["length"][rows] == lengths)
@@ -247,16 +249,16 @@ def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
 
 
 def checksum_of(part: BlockData) -> int:
-    """Return a checksum of all values of a block, or of its part "spans"."""
-    contents: list[Any] = [
-        value
-        if isinstance(value, np.ndarray)
-        else b"%d" % checksum_of(value)
-        if isinstance(value, dict)
-        # Lists come back as tuples from `Doc.from_bytes`.
-        else ("\0".join(value) if isinstance(value, (list, tuple)) else str(value)).encode("utf-8", "surrogatepass")
-        for value in part.values()
-    ]
+    """Return the CRC-32 of all values of a block, or of its part "spans": arrays, labels, texts and numbers."""
+    contents: list[Any] = []
+    for value in part.values():
+        if isinstance(value, dict):  # the part "spans"
+            contents.append(b"%d" % checksum_of(value))
+        elif isinstance(value, np.ndarray):
+            contents.append(value)
+        else:  # `Doc.from_bytes` turns lists into tuples
+            text = "\0".join(value) if isinstance(value, (list, tuple)) else str(value)
+            contents.append(text.encode("utf-8", "surrogatepass"))
     return zlib.crc32(b"".join(contents))
 
 

@@ -95,7 +95,7 @@ def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
 
 
 def add_group_scores(doc: Doc, key: str, attr: str) -> None:
-    """Add calibrated scores to the span group whose scores a pipe read: `attrs["<attr>_scores"]`, NaN for spans without one."""
+    """Add calibrated scores to the span group `doc.spans[key]`, in its `attrs["<attr>_scores"]`; NaN for spans without one."""
     view = doc_view(doc, attr)
     if view is not None and key in doc.spans:
         group, scores = doc.spans[key], {(span.start, span.end, span.label): span.score for span in view.ents}
