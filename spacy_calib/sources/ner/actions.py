@@ -135,8 +135,8 @@ def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: EntityActio
     """
     iob, next_iob, preset_type = rules.iob[rows], rules.next_iob[rows], rules.kind[rows]
     is_inside = iob == _IN  # the token continues an entity that an earlier pipe set ("preset")
-    # I- needs a next token. Neither token may begin a preset entity, and the entity must not cross a sentence start. In a
-    # preset entity the type must be the same, and the next token must be in it, too.
+    # I- needs a next token, and neither token may begin a preset entity. In a preset entity its type must be the open one, and
+    # the next token must be in it, too. Elsewhere the next token must not start a sentence.
     preset_goes_on = (next_iob == _IN) & (preset_type == actions.hashes[types])
     may_go_on = ~rules.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
     may_go_on &= np.where(is_inside, preset_goes_on, ~rules.next_starts[rows])
