@@ -54,7 +54,7 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
 
 
 def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Return in words how many documents, units and entities an adaptation read. unit (str): "token" or "document"."""
+    """Return in words how many documents (or parts of one), units and entities an adaptation read. unit: token or document."""
     entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
     return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 

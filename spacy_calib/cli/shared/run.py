@@ -104,7 +104,7 @@ def score_blocks(
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a pipeline over DATA, with options of commands as fields. needs_gold (bool): Whether DATA has to be gold."""
+    """A run of a pipeline over DATA. Its fields are options of commands. needs_gold (bool): Whether DATA has to be gold."""
 
     needs_gold: ClassVar[bool] = False
 
