@@ -62,7 +62,7 @@ def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
-    """Return what `info` shows of a fitted calib pipe as plain data for JSON: settings, the keys of `FitInfo.state`, "groups".
+    """Return what `info` shows of a fitted calib pipe as plain data: settings, facts of the fit (`FitInfo.state`), "groups".
 
     Each group is a dict with "group" (name), "fallback" (another map that it uses, and why, or ""), "pairs" (number)
     and "tags": label -> gold frequency.
@@ -70,7 +70,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     from ..pipe.label_names import shown_columns, shown_keys
 
     groups, name_of = pipe.groups, shown_columns(pipe)  # name_of: name in pretrained maps -> label of the component
-    assert groups is not None
+    assert groups is not None  # the pipe is fitted
     group_rows = [
         {
             "group": row.group,

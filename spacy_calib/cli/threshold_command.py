@@ -182,7 +182,7 @@ def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: 
 
 
 def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Targets, silent: bool) -> dict[str, Any]:
-    """Find the cut-offs of a calib pipe on gold, set them, and return the result for JSON.
+    """Find the cut-offs of a calib pipe on gold, set them on the pipe, and return the result of `threshold` for it.
 
     examples (list[Example]): Gold with predictions of the pipeline. data (Path): Where it is from. RAISES C308 to C310: no
     recall cut-off is possible. C800 to C804: gold that cannot show errors.
@@ -202,22 +202,22 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[has_gold])))}
     seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
-    accepting = None
+    accept_cutoffs = None
     if targets.precision is not None:
         shares = by_own_labels(pipe, targets.precision)
-        accepting, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), shares, targets.confidence, targets.per)
+        accept_cutoffs, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), shares, targets.confidence, targets.per)
         result |= table
         if has_spans:
-            pipe.spans.cutoffs = accepting
+            pipe.spans.cutoffs = accept_cutoffs
         else:
-            pipe.tokens.label_cutoffs = accepting
+            pipe.tokens.label_cutoffs = accept_cutoffs
     if targets.recall is not None:
         tokens = find_entity_tokens(pipe, examples, corpus, data)
-        flagging = tokens.find_cutoffs(targets.recall, targets.confidence, targets.per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": tokens.rows_of(flagging)}
-        pipe.tokens.recall_cutoffs = flagging
-        if accepting is not None:
-            result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
+        flag_cutoffs = tokens.find_cutoffs(targets.recall, targets.confidence, targets.per)
+        result["misses"] = {**flag_cutoffs.state(), "scored": int(tokens.is_scored.sum()), "rows": tokens.rows_of(flag_cutoffs)}
+        pipe.tokens.recall_cutoffs = flag_cutoffs
+        if accept_cutoffs is not None:
+            result["review"] = parts_for_review(pipe, corpus, tokens, accept_cutoffs, flag_cutoffs)
     return result
 
 

@@ -56,9 +56,9 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
 class EvaluateRun(GoldRun):
     """The options of a run of `spacy calib evaluate`, as fields; they are checked when it is created.
 
-    output: Paths to write. groups: Number of groups; None takes those of the fit. everything (bool): Whether the printed tables
-    have all columns. kind, tags: Which pictures to draw. RAISES C056: an output of another suffix. CalibError: options and
-    files that do not fit together.
+    output: Paths to write. kind, tags: Which pictures to draw. groups: Number of groups; None takes those of the fit.
+    everything: Whether the printed tables have all columns. format: "table" or "json". RAISES C056: an output of another
+    suffix, or an unknown kind of picture. C054, C097: as `files`.
     """
 
     output: list[Path] = field(default_factory=list)
@@ -71,10 +71,10 @@ class EvaluateRun(GoldRun):
     def __post_init__(self) -> None:
         output: Any = self.output
         paths = [] if output is None else [output] if isinstance(output, (str, Path)) else output
-        object.__setattr__(self, "output", [Path(path) for path in paths])
+        object.__setattr__(self, "output", [Path(path) for path in paths])  # the class is frozen
         kinds = (*PICTURE_KINDS, "all")
         check_option("--kind", self.kind in (None, *kinds), f"one of {', '.join(kinds)}", self.kind)
-        self.files()  # raises errors
+        self.files()  # called only for its errors: an output that is impossible is reported before anything is loaded
 
     @cached_property
     def outputs(self) -> dict[str, list[Path]]:
@@ -88,9 +88,9 @@ class EvaluateRun(GoldRun):
         return bool(self.outputs[PICTURE] or self.kind or self.tags)
 
     def files(self) -> list[Output]:
-        """Return all files to write. RAISES C054: a folder of --output is not empty, and there is no --force."""
+        """Return all files to write. RAISES C054: a folder is not empty, without --force. C097: several pictures for a file."""
         pictures = [path for _, path in picture_files(self.outputs[PICTURE], self.kind, self.tags)]
         files = [*self.outputs[NUMBERS], *self.outputs[PAGE], *pictures]
-        for folder in {path.parent for path in files} & set(self.output):  # the folders
+        for folder in {path.parent for path in files} & set(self.output):  # the outputs that are folders
             check_folder_of_files(folder, self.force)
         return [Output("--output", path) for path in files]

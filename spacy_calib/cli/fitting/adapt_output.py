@@ -17,7 +17,7 @@ _OFFSETS_SHOWN = 8
 
 
 def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
-    """Print what an adaptation learned, and how well the scores are calibrated before and after it. output: Written folder."""
+    """Print what an adaptation (of `fit_info.adaptations`) learned, and errors before and after it. output: Written folder."""
     unit = calib.fit_info.kind.unit
     show_other_weights(calib.lookup.weights_changed())
     print_result, sentence = compare_losses(calib, adaptation)
@@ -33,10 +33,10 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 
 
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
-    """Return (function to print the sentence with, sentence on the log losses before and after an adaptation, or "").
+    """Return (function to print with, sentence on the log losses before and after an adaptation, or "").
 
-    The function is `msg.good` if the loss is lower on enough gold, else `msg.info`. The losses are those of spans if there
-    are any with gold and they are no arcs, else those of labels. The sentence is "" without cross-validated losses.
+    The function marks a success in all that is printed: `msg.good` if the loss is lower on enough gold, else `msg.info`. Losses
+    are those of spans if any have gold and they are no arcs, else of labels. The sentence is "" without cross-validated losses.
     """
     info = calib.fit_info
     of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not info.kind.of_arcs
@@ -54,13 +54,13 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
 
 
 def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Return in words how many documents, units and entities an adaptation read. unit (str): "token" or "document"."""
+    """Return in words how many documents (or parts of one), units and entities an adaptation read. unit: token or document."""
     entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
     return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 
 
 def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
-    """Print "tokens" or "spans" of an adaptation: what it learned, and errors. kind: "label" or "entity". unit: "token"."""
+    """Print what one part of an adaptation, its "tokens" (kind "label") or "spans" ("entity"), learned. unit: "token"."""
     old_scores, new_scores = part["before"], part["after"]
     subject = f"the top label of a {unit}" if kind == "label" else "an entity"
     share = 100 * part["right"] / part["entries"]

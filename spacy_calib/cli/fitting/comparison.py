@@ -32,9 +32,10 @@ class ComponentFit:
     """The fit of a calib pipe to one component, and its comparison with the calibration that it may replace.
 
     name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any.
-    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. other_names (Sequence): Label maps of
-    the fitted pipes of this component. comparison (FitComparison | None): Of the fit with `present`; None before it is made, or
-    without `present`. choice (str): What to write: FIT, or the present pipe as it was (PRESENT) or adapted (ADAPTED).
+    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. other_names (Sequence): Maps, label of
+    the component -> gold label, of its fitted pipes. comparison (FitComparison | None): Losses of the fit and of `present`, and
+    which is better; None before `compare`, or without `present`. choice (str): What to write: FIT, or the present pipe as it
+    was (PRESENT) or adapted (ADAPTED).
     """
 
     name: str
@@ -45,10 +46,9 @@ class ComponentFit:
     choice: str = FIT
 
     def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> None:
-        """Compare the new fit with the present pipe, if there is one, and choose which is written.
+        """Compare the new fit with the present pipe, if there is one, and set `comparison` and `choice`.
 
-        The fit is written in any case if `always`, or if --event asks for another event than that of the present pipe.
-
+        The fit is chosen in any case if `always`, or if --event asks for another event than that of the present pipe.
         examples: Data of the fit, which the pipes before the source have processed. event, always: Values of the options.
         """
         from spacy.training import Example
@@ -80,12 +80,16 @@ class ComponentFit:
         calib: Any = nlp.get_pipe(self.present.name)
         if self.choice == ADAPTED:  # the comparison has adapted `present`
             calib.from_bytes(self.present.to_bytes())
-            calib.held_out, calib.held_out_spans = self.present.held_out, self.present.held_out_spans
-            nlp.meta["performance"] = dict(self.comparison.performance or {})
+            calib.held_out, calib.held_out_spans = self.present.held_out, self.present.held_out_spans  # not in the bytes
+            nlp.meta["performance"] = dict(self.comparison.performance or {})  # calibration errors of the adapted pipe
         return nlp, calib
 
     def comparison_state(self) -> dict[str, Any]:
-        """Return the losses, the winner, and what is written and why under "comparison", for JSON; {} without a comparison."""
+        """Return {"comparison": losses and verdict} as plain data for JSON; {} without a comparison.
+
+        Losses: "present", "adapted" and "fit" (mean log losses), "error", "units" and "unit"; no keys if there was nothing to
+        compare. Verdict: "winner" and "written" (PRESENT, ADAPTED or FIT), and "why" losses could not be compared, or "".
+        """
         if self.comparison is None:
             return {}
         losses = {} if self.comparison.replacement is None else self.comparison.replacement.state()

@@ -33,7 +33,7 @@ def check_components(
     """
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
-        translate_options({"component": name})
+        translate_options({"component": name})  # called only for its error: C056 for an empty name
     settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
     for name, value in {**single_options, **settings}.items() if len(components) > 1 else ():
         expected = "left out with several --component (it is for one: fit that one separately)"
@@ -85,14 +85,14 @@ def insert_pipes(
     """Insert a new calib pipe after each component, or after the default one; return (pipeline, fits in pipeline order).
 
     base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
-    (Mapping): Arguments of `insert_calib`.
+    (Mapping): Arguments of `insert_calib`. model (str): Package or folder that `nlp` is from, to load it anew.
     """
     from ...pipe.component import Calibrator
 
-    if len(components) > 1:
+    if len(components) > 1:  # all at once: to load the pipeline anew later would lose pipes inserted before
         nlp = with_inline_recognizers(nlp, model, components, calib_options["unreadable"])
     fits: dict[str, ComponentFit] = {}
-    for name in components or ("",):
+    for name in components or ("",):  # "": the default component
         component_options = {**options, "component": name} if name else options
         old_name, block = block_to_fit(nlp, base, component_options, overrides, calib_options["second_pass"])
         calib_name, settings = block
@@ -130,7 +130,7 @@ def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -
     nlp.remove_pipe(fit.name)
     calib: Any = nlp.add_pipe(config.pop("factory"), name=pipe.name, config=config, after=pipe.source.component)
     calib.from_bytes(pipe.to_bytes())
-    calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans
+    calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans  # not in the bytes
     # Figures of the old pipe are those that `drop_performance` removes.
     figures = dict(old_nlp.meta.get("performance", {}))
     drop_performance(old_nlp, pipe.attr)

@@ -50,7 +50,7 @@ def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: in
     """Return the rows of `held_out_rows` for scores of the same pairs. scores (Mapping): Column -> score of each pair."""
     error = partial(calibration_error, n_bins=n_bins)
 
-    def row(name: str, index: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
+    def row(name: str, index: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:  # index: of its pairs
         figures = {key: metric(values[index], pairs.hits[index]) for key, values in scores.items()}
         return {"score": name, "pairs": len(pairs.hits[index]), **figures}
 

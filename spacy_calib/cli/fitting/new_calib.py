@@ -78,7 +78,8 @@ def block_to_fit(
 ) -> tuple[str | None, Block]:
     """Return (name of the old pipe whose settings are taken over, or None; block of the pipe to fit, its name and settings).
 
-    base (tuple | None): Block of a config file. The other arguments and RAISES are as for `merge_block`.
+    base (tuple | None): Block of a config file. options, overrides (Mapping): Given options by name, and dotted settings, which
+    change the block. second_pass (bool): Value of --second-pass. RAISES: as `merge_block`.
     """
     old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = old or new_block(nlp, base, options, overrides)
@@ -95,13 +96,14 @@ def merge_block(
 ) -> Block:
     """Merge the settings of a calib pipe as `pipe_settings` does, and choose the source that reads its component.
 
-    second_pass (bool): Value of --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`.
-        C066: a second pass over a component that is no recognizer or parser. C272: an event of another kind of component.
+    base, options, overrides: Block to start from, given options by name, dotted settings. second_pass (bool): Value of
+        --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`. C066: a second pass
+        over a component that is no recognizer or parser. C272: an event of another kind of component.
     """
     name, settings = pipe_settings(base, options, overrides)
     component = settings["source"].get("component", "")
     if component not in nlp.component_names:
-        return name, settings
+        return name, settings  # `put_calib` reports a missing component; a source of user code may have none
     settings["source"] = source = read_source(nlp, settings["source"], parse_source_settings(overrides))
     source_name, event = source["@calib_sources"], options.get("event")
     if second_pass and source_name not in (_RECOGNIZERS, _PARSERS):
@@ -155,6 +157,7 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
         return dict(source)
     if ("source", "@calib_sources") in source_settings:
         raise calib_error("C340", source=source_name, component=component, kind=type(pipe).__name__)
+    # Without the component, which is in the new block already.
     settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
     return dict(merge_settings({"source": source_block(pipe, component)}, settings)["source"])
 
@@ -204,8 +207,8 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
     """Load the pipeline anew with variants of recognizers and parsers that keep scores; return `nlp` if none of `names` is one.
 
-    names (Sequence[str]): Components to calibrate; others are not replaced. unreadable (Sequence[str]): Pipes to leave out,
-        from `load_readable`. RAISES C050: the pipeline cannot be loaded.
+    model (str): Package or folder that `nlp` is from. names (Sequence[str]): Components to calibrate; others are not replaced.
+    unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES C050: the pipeline cannot be loaded.
     """
     factories = {name: nlp.get_pipe_meta(name).factory for name in names if name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in INLINE_FACTORIES}
@@ -215,14 +218,14 @@ def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unr
 def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dict[str, str] | None) -> Calibrator:
     """Add a new calib pipe directly after the component that it reads, and remove an old calib pipe of the same name.
 
-    label_map (dict | None): Component label -> gold label; None takes the map of the old pipe, unless that is pretrained.
-    RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to a component that is no calib
-    pipe, or to the calib pipe of another component.
+    name, settings: Of the new pipe. label_map (dict | None): Component label -> gold label; None takes the map of the old pipe,
+    unless that is pretrained. RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to a
+    component that is no calib pipe, or to the calib pipe of another component.
     """
     from ...pipe.fitting import map_labels
     from ...sources.mapped import map_of
 
-    component, factory = settings["source"].get("component", ""), DEFAULT_ATTR
+    component, factory = settings["source"].get("component", ""), DEFAULT_ATTR  # "calib" is a factory, too
     if component and component not in nlp.component_names:
         raise no_component_error(nlp, component)
     if name in nlp.component_names:
@@ -267,8 +270,9 @@ def insert_calib(
 ) -> tuple[Language, Calibrator]:
     """Add a new calib pipe after its component. Unless `second_pass`, replace a recognizer or parser, to keep its scores.
 
-    block (tuple): Name and settings of the calib pipe. label_map (dict | None): Component label -> gold label. unreadable
-    (Sequence[str]): Pipes to leave out, from `load_readable`.
+    model (str): Package or folder that `nlp` is from, to load it anew. block (tuple): Name and settings of the calib pipe.
+    label_map (dict | None): Component label -> gold label. gold_preproc (bool): Value of --gold-preproc, only to check
+    that the component allows it. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`.
     RETURNS (tuple): (pipeline, perhaps loaded again; calib pipe). RAISES CalibError: an error in pipeline or settings.
     """
     name, settings = block
@@ -289,8 +293,8 @@ def insert_unfitted(
     """Insert an unfitted calib pipe into a pipeline in memory, to write raw scores or to be fitted in folds.
 
     It has the settings of the calib pipe that `old_block` finds for the component, else the defaults. component (str | None):
-    None takes the component of that pipe, else `only_component`.
-    RETURNS (tuple): (pipeline, calib pipe), as `insert_calib`. RAISES C317, C318: there is no such component.
+    None takes the component of that pipe, else `only_component`. model, label_map, gold_preproc: As for `insert_calib`.
+    RETURNS (tuple): (pipeline, perhaps loaded again; calib pipe). RAISES C317, C318: there is no such component.
     """
     from ...pipe.component import Calibrator
 
@@ -300,7 +304,7 @@ def insert_unfitted(
         has_pipes = any(isinstance(pipe, Calibrator) for _, pipe in nlp.components)
         options = {"component": component or only_component(nlp), **({"attr": _UNFITTED} if has_pipes else {})}
     nlp, calib = insert_calib(nlp, model, merge_block(nlp, block, options), label_map, gold_preproc=gold_preproc)
-    calib.warn.silence("CW01")
+    calib.warn.silence("CW01")  # "is not fitted", as intended
     return nlp, calib
 
 

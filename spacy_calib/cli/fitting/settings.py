@@ -55,7 +55,7 @@ _AUTO_BLOCKS = ("grouping", "recalibrator", "scaling", "tag_offsets")
 
 
 def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Block:
-    """Return (name, settings) of a calib pipe. Precedence, highest first: options, dotted settings, base.
+    """Return (name, settings) of the calib pipe to fit. Precedence, highest first: options, dotted settings, base.
 
     base (tuple | None): Name and settings from a config file or the old pipe; None takes DEFAULTS. options (dict): Given
     options, by their names in ALIASES. overrides (dict | None): Dotted settings, {"components.calib.threshold": 0.01}.
@@ -68,12 +68,12 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
         name = options["attr"]
     dotted_settings = parse_dotted(overrides, name, options)
     settings = merge_settings(settings, dotted_settings)
-    for block, function in _FUNCTIONS.items():
+    for block, function in _FUNCTIONS.items():  # a block given without a function gets the default one
         if isinstance(settings.get(block), Mapping) and BLOCKS[block] not in settings[block]:
             settings[block] = {**function, **settings[block]}
-    _check_blocks(settings)
+    _check_blocks(settings)  # before the options, which `translate_options` checks
     settings = merge_settings(settings, translate_options(options))
-    if options.get("method", "auto") != "auto":
+    if options.get("method", "auto") != "auto":  # --method names a recalibrator, which may need a number of bins
         _fill_bins(settings)
     _resolve_selection(name, settings, options, dotted_settings)
     return name, settings

@@ -97,8 +97,8 @@ def choose_pipes(
     """Choose among the fitted calib pipes of a pipeline as `choose` does, and print the reason in one line unless silent.
 
     gold (Sequence[Example] | None): Examples of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable):
-    Whether the command can use a pipe; without `component` only such pipes are candidates, if there are any. unit, flag,
-    allow_many: As for `choose`. RAISES C027: no fitted pipe. C077 to C079: as `choose`.
+    Whether the command can use a pipe; without `component` only such pipes are candidates, if there are any. component, unit,
+    flag, allow_many: As for `choose`. RAISES C027: no fitted pipe. C077 to C079: as `choose`.
     """
     from ...annotations import plain_name
     from ...pipe.pipeline import fitted_pipes, units_of

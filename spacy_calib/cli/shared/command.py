@@ -50,7 +50,7 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
             "autocompletion": lambda incomplete: [word for word in words if word.startswith(incomplete)],
         }
     declaration = typer.Option(*flags, help=help, **settings)
-    declaration.words = words
+    declaration.words = words  # read by `typer_function`
     return declaration
 
 
@@ -82,7 +82,7 @@ def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callabl
     """
 
     def declare(run: _Function) -> _Function:
-        vars(run).update(example=example, kind=kind)
+        vars(run).update(example=example, kind=kind)  # attributes that the click command is built from
         return run
 
     return declare
@@ -90,18 +90,17 @@ def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callabl
 
 def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
     """Return the function that typer calls for a command: `run` with annotations for typer, and errors printed as sentences."""
+    # Each has an annotation Annotated[type, declaration], whose declaration may have the allowed words.
+    declared = list(filter(None, (_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values())))
+    words = {parameter.name: getattr(get_args(parameter.annotation)[1], "words", ()) for parameter in declared}
 
     def call(ctx: typer.Context, **values: Any) -> None:
         options = {flag for parameter in ctx.command.params for flag in parameter.opts}
         with user_errors(options | set(getattr(ctx.command, "more_options", ()))):
             check_values(ctx.command.params, values, words)
-            run(**values, **ctx.meta.get(MORE_OPTIONS, {}))
+            run(**values, **ctx.meta.get(MORE_OPTIONS, {}))  # dotted settings, if the command's class parsed some
 
-    declared = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
-    parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-    parameters += [parameter for parameter in declared if parameter is not None]
-    # An annotation, except that of ctx, is Annotated[type, declaration].
-    words = {parameter.name: getattr(get_args(parameter.annotation)[1], "words", ()) for parameter in parameters[1:]}
+    parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context), *declared]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__doc__ = (inspect.getdoc(run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
@@ -111,11 +110,12 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
 def _for_typer(parameter: inspect.Parameter, run: Any) -> inspect.Parameter | None:
     """Return a parameter of the function `run` in the form that typer reads; None for one without `argument` or `option`."""
     annotation = parameter.annotation
+    # Text, as modules have `from __future__ import annotations`.
     annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
     if get_origin(annotation) is not Annotated:
         return None
     kind, declared = get_args(annotation)
-    info = copy.copy(declared)
+    info = copy.copy(declared)  # commands share declarations, and it is changed below
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(info, OptionInfo):
         flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
@@ -159,7 +159,7 @@ def check_path(option: str, path: Path) -> None:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        pass
+        pass  # no such path (ValueError: it contains NUL); a command that needs it to exist reports that
     except OSError as error:
         check_option(option, False, f"a path that the system accepts ({error.strerror})", path)
 

@@ -99,7 +99,7 @@ def read_examples(
     reconciled, examples_by_path = iter(reconcile(docs)), []
     for files in files_by_path:
         examples: list[Example] = []
-        for file, references in zip(files, reconciled, strict=False):
+        for file, references in zip(files, reconciled, strict=False):  # the next path continues `reconciled`
             check_agreement(file, references)
             examples += _make_examples(nlp, references, file, gold_preproc)
         examples_by_path.append(examples)
@@ -117,7 +117,7 @@ def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
 
     docs: Iterable[Doc | None] = _stream_docs(nlp, file)
     if file.name.endswith((*ANSWER_READERS,)):  # merge the answers of several people about one text
-        docs = reconcile([[*_stream_docs(nlp, file)]])[0]
+        docs = reconcile([[*_stream_docs(nlp, file)]])[0]  # of the only file
     return _make_examples(nlp, docs, file, gold_preproc=False)
 
 
@@ -192,7 +192,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
     with tqdm(total=1.0, bar_format=bar_format, miniters=0, disable=silent or None) as bar:
 
         def report(share: float, stage: str) -> None:
-            bar.update(max(0.0, share - bar.n))
+            bar.update(max(0.0, share - bar.n))  # `update` adds to the bar
             if bar.desc != stage:
                 bar.set_description_str(stage)
 
@@ -315,6 +315,7 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
     except ValueError as error:
         raise unreadable(file, reason(error)) from None
     example.reference.user_data[ORIGIN] = origin
+    # Each text is a document of its own when documents are resampled.
     example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
     return example
 

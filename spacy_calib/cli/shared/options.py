@@ -27,14 +27,9 @@ Texts = Annotated[
         "(a column text), .txt (one text per line), or a folder of them",
     ),
 ]
+_DATA_COMPONENT_HELP = "Calibrated component to use, or prefix of its pipe"
 ChosenComponent = Annotated[
-    str | None,
-    option(
-        "Calibrated component to use, or prefix of its pipe",
-        "--component",
-        "-C",
-        show_default="the one that the data are about",
-    ),
+    str | None, option(_DATA_COMPONENT_HELP, "--component", "-C", show_default="the one that the data are about")
 ]
 OnlyComponent = Annotated[
     str | None, option("Use only this calibrated component, or the pipe with this prefix (default: all)", "--component", "-C")
@@ -42,15 +37,9 @@ OnlyComponent = Annotated[
 Components = Annotated[
     list[str] | None, option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger")
 ]
+_METHOD_HELP = f"Calibration method: auto (chosen on the data), {METHODS}, or a registered name"
 Method = Annotated[
-    str | None,
-    option(
-        f"Calibration method: auto (chosen on the data), {METHODS}, or a registered name",
-        "--method",
-        "-m",
-        metavar="NAME",
-        show_default="auto; with --groups isotonic",
-    ),
+    str | None, option(_METHOD_HELP, "--method", "-m", metavar="NAME", show_default="auto; with --groups isotonic")
 ]
 LabelMap = Annotated[
     str | None,
@@ -65,15 +54,8 @@ GoldPreproc = Annotated[
     bool, option("Use the tokens and sentences of the gold, not those of the pipeline", "--gold-preproc", "-G")
 ]
 NProcess = Annotated[int, option("Worker processes", "--n-process")]
-Columns = Annotated[
-    str | None,
-    option(
-        "Columns of Parquet, or keys of JSON Lines, with the texts and their ids",
-        "--columns",
-        metavar="text=NAME,id=NAME",
-        show_default="text=text,id=id",
-    ),
-]
+_COLUMNS_HELP = "Columns of Parquet, or keys of JSON Lines, with the texts and their ids"
+Columns = Annotated[str | None, option(_COLUMNS_HELP, "--columns", metavar="text=NAME,id=NAME", show_default="text=text,id=id")]
 AllowUnknown = Annotated[bool, option("Continue even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]
 Code = Annotated[Path | None, option("Python file with registered functions", "--code", "-c")]

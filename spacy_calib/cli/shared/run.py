@@ -87,6 +87,7 @@ def score_blocks(
     names = pipes_to_run(nlp, pipe, sentences and not annotation.kind.of_documents)
     collector, silence_check = Collector(pipe.attr, annotation, pipe.lookup.labels()), SilenceCheck(pipe)
     any_scored = False
+    # Each batch goes into the collector and yields nothing; the collected scores are taken out when they fill a block.
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
         if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):
             corpus = collector.take()
@@ -103,7 +104,7 @@ def score_blocks(
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a pipeline over DATA, with options of commands as fields. needs_gold (bool): Whether DATA has to be gold."""
+    """A run of a pipeline over DATA. Its fields are options of commands. needs_gold (bool): Whether DATA has to be gold."""
 
     needs_gold: ClassVar[bool] = False
 

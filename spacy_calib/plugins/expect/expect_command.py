@@ -84,16 +84,16 @@ def expect(
     Estimate the accuracy (and precision, recall and F of entities) on texts without gold, with intervals, and check whether the
     texts are like those that the pipe was fitted on: if they are not, the estimates cannot be trusted.
 
-    RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
-        "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
-        that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
-        `summary.estimate_quality`; with --by also "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`). If the
-        pipeline has several pipes, these are of the first; "others": name of a pipe -> the same; "skipped": why others have no
-        result.
+    RETURNS (dict): "pipe", "component", "layer", "confidence"; numbers of "documents" and "tokens"; "by": a document's unit;
+        "weights_changed": whether the component was trained since the fit; "learned_from": "unit" and number "n" of the
+        documents that the intervals are learned from, and "kind" ("fitted", "pretrained", "adapted"); "accuracy", "entities",
+        "drift" and "trusted" of `summary.estimate_quality`; with --by "slices": the "by", and "rows" with these estimates for
+        each "slice". With several pipes, this is of the first; "others": name of a pipe -> the same; "skipped": sentences on
+        why a pipe has no result.
     RAISES SystemExit: --fail-on names the verdict. CalibError: any error in the input.
     """
     check_confidence(confidence)
-    failing_verdicts(fail_on)
+    failing_verdicts(fail_on)  # called only for its error: a wrong --fail-on is reported before anything is loaded
     run_options: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id}
     run_options |= {"code": code, "force": force, "silent": silent}
     run = Run(model, data, component=component, columns=columns, by=by, **run_options)
@@ -143,7 +143,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
 
     has_changed, names = pipe.lookup.weights_changed(), Names(run.by)
     summary = CorpusSummary(pipe.lookup.labels(), read_record(pipe), pipe.fit_info.span_event, confidence, bool(has_changed))
-    examples = names.watch(run.stream(nlp))
+    examples = names.watch(run.stream(nlp))  # records the slice of each Doc, for --by
     for corpus in score_blocks(nlp, pipe, examples, run.make_settings("Scoring")):
         summary.add(corpus, names.take())
     assert summary.total is not None  # score_blocks yields a block of texts or raises an error
@@ -152,7 +152,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
         "component": pipe.source.component,
         "layer": get_annotation(pipe.fit_info.layer).gold.name,
         "documents": summary.n_documents,
-        "by": corpus.unit,
+        "by": corpus.unit,  # the same in all blocks
         "tokens": summary.total.tokens,
         "confidence": confidence,
         "weights_changed": bool(has_changed),
@@ -170,7 +170,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
 
 
 def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Return "unit" and number "n" of the documents of the last adaptation or fit; "kind": "fitted", "adapted" etc."""
+    """Return "unit" and number "n" of the documents of the last adaptation, else fit; "kind": fitted, pretrained or adapted."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}

@@ -60,7 +60,7 @@ def describe_shortage(result: dict[str, Any]) -> str:
     from ...pipe.record.drift import MIN_DOCUMENTS
 
     learned_from, sentence = result["learned_from"], TOO_FEW_TO_TELL
-    if learned_from["n"] < result["documents"]:
+    if learned_from["n"] < result["documents"]:  # the smaller set limits how well the two can be compared
         how = "adapted to" if learned_from["kind"] == ADAPTED else "fitted on"
         sentence = FEW_FITTED.format(how=how, n=count_in_words(learned_from["unit"], learned_from["n"]))
     is_compared = min(learned_from["n"], result["documents"]) >= MIN_DOCUMENTS
@@ -73,7 +73,7 @@ def find_caveat(result: dict[str, Any]) -> str:
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """Return the title of the column of intervals: their confidence level, or why they have none.
+    """Return the title of the column of intervals: their confidence level, or why they do not have it.
 
     The card of a pretrained calibration has a range of its bias (mean score - accuracy) on new texts instead of fit documents.
     """

@@ -19,10 +19,10 @@ from ...types import FieldwiseSum
 class TextSums(FieldwiseSum):
     """Sums over some texts, from which their quality is estimated. Two TextSums can be added with `+`.
 
-    tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. right (EventSums | None):
-    Expected right tokens. entities (EventSums | None): Expected right and missed entities. n_predicted (float): Number of
-    predicted entities. drift (DriftSums | None): Sums to compare with the fit data. Those that cannot be
-    used, as the record of the fit lacks their counterpart, are None or 0.
+    tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. right (EventSums | None): Sums
+    for the number of right tokens. entities (EventSums | None): Sums for the numbers of right and of missed entities.
+    n_predicted (float): Number of predicted entities. drift (DriftSums | None): Sums to compare with the fit data. A field
+    whose counterpart the record of the fit lacks is None or 0.
     """
 
     tokens: int
@@ -54,11 +54,13 @@ class TextSums(FieldwiseSum):
 def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float) -> dict[str, Any]:
     """Estimate the quality of texts from their sums, and compare them with the fit data.
 
-    event (str): When an entity is right ("exact": bounds and label). confidence (float): Of the intervals.
+    record (FitRecord | None): Statistics of the fit documents. event (str): When an entity is right ("exact": bounds and
+        label). confidence (float): Confidence level of the intervals.
     RETURNS (dict): "accuracy": {"expected", "low", "high", "mean_score" (mean calibrated score), "fit" (accuracy on the fit
-        data)}; "entities": `_estimate_entities`, None for a source without entities; "drift": {"verdict", "checks"}
-        of a `Drift` as plain data; "trusted": whether the texts are like the fit data. Without a record "low", "high", "fit",
-        "drift" and "entities" are None.
+        data)}; "entities": numbers "predicted", "right", "gold", and "precision", "recall", "f" with intervals, or None;
+        "drift": "verdict", and "checks" (a dict for each figure that was compared: "name", "value", "limit", "chance",
+        "differs"); "trusted": whether the texts are like the fit data. Without a record "low", "high", "fit", "drift" and
+        "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None:
@@ -102,7 +104,8 @@ class CorpusSummary:
         """Add a batch of texts. names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices."""
         tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
-            documents = np.unique(corpus.documents_of(np.flatnonzero([slice_name == name for slice_name in names])))
+            doc_indices = np.flatnonzero([slice_name == name for slice_name in names])
+            documents = np.unique(corpus.documents_of(doc_indices))  # several Docs may be parts of one document
             sums = TextSums.from_labels(tokens.of_documents(documents), spans.of_documents(documents), self.record)
             if sums.tokens:
                 n, total = self.slices.get(name, (0, None))
@@ -112,7 +115,7 @@ class CorpusSummary:
         self.n_documents += corpus.n_documents
 
     def estimate(self, sums: TextSums) -> dict[str, Any]:
-        """Return the result of `estimate_quality`, which is not to be trusted if the component was trained after the fit."""
+        """Estimate the quality of texts by `estimate_quality`; not "trusted" if the component was trained after the fit."""
         result = estimate_quality(sums, self.record, self.event, self.confidence)
         if not self.has_changed:
             return result
@@ -120,7 +123,7 @@ class CorpusSummary:
         return {**result, "drift": drift, "trusted": False}
 
     def estimate_slices(self) -> list[dict[str, Any]]:
-        """Return the result of `estimate` for each slice, with "slice", "documents", "tokens"; lowest accuracy first."""
+        """Return for each slice "slice" (name), numbers of "documents" and "tokens", and `estimate`; lowest accuracy first."""
         rows = [
             {"slice": name, "documents": n, "tokens": sums.tokens, **self.estimate(sums)}
             for name, (n, sums) in self.slices.items()
