@@ -103,8 +103,7 @@ def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
 class Marginals:
     """P(label | sentence) of n_tokens tokens as a sparse matrix: n entries (a token, a label and its probability), by token.
 
-    rows (Ints): Token of each entry, ascending, in [0, n_tokens).
-    tags (Ints): Label of each entry, as a column of the source's labels.
+    rows (Ints): Token of each entry, ascending. tags (Ints): Label of each entry, as a column of the source's labels.
     scores (Floats): Probability of each entry, in [0, 1]. n_tokens (int): Number of tokens.
     names (Sequence[str] | None): Label of each entry if columns are not labels: a column may be an edit tree, a label a lemma.
     """
@@ -198,10 +197,8 @@ def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
 class Pairs:
     """n (token, tag) pairs: the score of each, and whether the tag is the gold tag.
 
-    rows (Ints): Token (or document, or entity) of each pair, ascending.
-    tags (Ints): Tag of each pair, as a column of the labels.
-    scores (Floats): Raw marginal of each pair, in [0, 1].
-    hits (NDArray[bool]): True for each pair whose tag is the gold tag.
+    rows (Ints): Token (or document, or entity) of each pair, ascending. tags (Ints): Tag of each, as a column of the labels.
+    scores (Floats): Raw marginal of each pair, in [0, 1]. hits (NDArray[bool]): True for each pair whose tag is the gold tag.
     n_units (int): Number of tokens (documents, entities), including those without a pair.
     RAISES C001: scores or hits out of range. C002: arrays of different lengths.
 

@@ -54,9 +54,9 @@ class MorphAnnotation(Annotation):
         if not len(doc):
             return np.zeros(0, dtype=np.uint64)
         codes = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
-        kinds, inverse = np.unique(codes, axis=0, return_inverse=True)
+        distinct, inverse = np.unique(codes, axis=0, return_inverse=True)
         strings = doc.vocab.strings
-        labels = [self._join(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in kinds]
+        labels = [self._join(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in distinct]
         return np.array([get_string_id(label) if label else 0 for label in labels], dtype=np.uint64)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
@@ -111,7 +111,7 @@ class ExtensionAnnotation(Annotation):
         self.extension = extension
 
     def hashes(self, doc: Doc) -> Hashes:
-        strings = doc.vocab.strings  # labels are added here: no component has done it
+        strings = doc.vocab.strings  # labels are added, as spaCy does not add the values of extensions
         return np.array([strings.add(label) if (label := self.label(token)) else 0 for token in doc], dtype=np.uint64)
 
     def label(self, token: Token) -> str:

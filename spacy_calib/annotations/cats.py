@@ -36,7 +36,7 @@ MAPPED = ' {"'
 
 
 class DocumentAnnotation(Annotation):
-    """An annotation whose units are whole documents."""
+    """An annotation whose only unit is the whole document, row 0; a Doc without tokens has no unit."""
 
     kind = CATEGORIES
 
@@ -97,8 +97,10 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(names), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return (0, hash) of rejected categories; None if several may be right, and for two: a no is a yes to the other."""
-        return None if self.kind.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
+        """Return (0, label hash) of each rejected category, 0 for the document; None if the gold decides without rejections."""
+        # Overlapping categories have a value each, which decides; of two exclusive ones, a no to one is a yes to the other.
+        needs_no_rejections = self.kind.overlapping or len(self.labels) == 2
+        return None if needs_no_rejections else super().rejected_labels(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Return for n labels whether each is right; overlapping ones are if their value in the gold is above 0.5."""
@@ -126,11 +128,9 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    The label of exclusive categories is the one with the highest value above 0. If none is above 0, it is the only category
-    without a value, if annotators rejected all others; else the only other category of the Doc, which the component does not
-    know. The label of overlapping categories is the highest above 0.5, or "(none)".
-
-    categories (CatsAnnotation): The annotation of predicted Docs. RAISES C261 (when read): several values are the highest.
+    Exclusive categories: the one with the highest value above 0. If none is above 0, the only category without a value, if
+    annotators rejected all others; else the only other category of the Doc, which the component does not know. Overlapping
+    categories: the highest above 0.5, or "(none)". categories (CatsAnnotation): The annotation of predicted Docs.
     """
 
     def __init__(self, categories: CatsAnnotation):
@@ -139,7 +139,7 @@ class GoldCats(DocumentAnnotation):
         self.kind = categories.kind
 
     def label_at(self, doc: Doc, row: int) -> str:
-        """Return the gold category of a Doc, "" for none. RAISES C261: several exclusive categories have the highest value."""
+        """Return the gold category of a Doc, its only unit (row 0), "" for none. RAISES C261: several have the top value."""
         values = self.categories.values(doc)
         if not values:
             return ""
@@ -181,15 +181,14 @@ class MappedAnnotation(Annotation):
 
     def __init__(self, inner: Annotation, table: LabelMap):
         """Take units and spans from `inner`, gold from `inner.in_scheme`, and replace predicted labels by `table`."""
-        self.inner = inner
-        self.table = dict(table)
+        self.inner, self.table, self.kind = inner, dict(table), inner.kind
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
-        self.kind = inner.kind
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
-        evaluate_spans: Any = type(inner).evaluate_spans
-        self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)  # compares labels of this annotation
-        self._no_counterpart = OUTSIDE if self.kind.has_types else ""
-        self._gold = inner.in_scheme(self.counterpart)
+        evaluate_spans: Any = type(inner).evaluate_spans  # None, or a function: called with `self`, it compares mapped labels
+        self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)
+        self._no_counterpart = OUTSIDE if self.kind.has_types else ""  # the gold label of labels that are mapped to ""
+        self._gold = inner.in_scheme(self.counterpart)  # reads gold Docs
+        # Methods that a label map does not change are those of the two annotations.
         for name in ("n_units", "unit_positions", "spans_on", "known_tokens"):
             setattr(self, name, getattr(inner, name))
         for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):

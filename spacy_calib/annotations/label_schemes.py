@@ -110,8 +110,8 @@ def read_scheme(
 
     labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold. table
     (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Maps from labels to further names.
-    user_map (Mapping | None): Label of the component -> its name in this gold, given by the user. rejected_labels (Iterable):
-    Labels that annotators rejected; they decide what LOC means only if no label of a location was accepted.
+    user_map (Mapping | None): Label of the component -> its name in this gold; if given, it alone decides. rejected_labels
+    (Iterable): Labels that annotators rejected; they decide what LOC means only if no label of a location was accepted.
     """
     maps, gold_names = [table, *extra_maps, COARSE], dict.fromkeys([*counts, *rejected_labels])
     loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}  # LOC, and its names in the maps
@@ -122,13 +122,13 @@ def read_scheme(
         if user_map is not None:
             meant = [label for label in labels if user_map.get(label, label) == name]
         elif is_coarse is not None and name in loc_names:
-            # A coarse name means LOC, GPE and FAC, but not those with another name in the pipe; else it means LOC alone.
+            # The component's locations, LOC first, but not those with another name in the pipe, except that LOC means LOC.
             locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
             meant = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
-            meant = meant if is_coarse else meant[:1]
+            meant = meant if is_coarse else meant[:1]  # in a coarse scheme the name means all of them, else one
         else:
             meant = _labels_meant(name, labels, maps)
-        if meant:
+        if meant:  # all get the same first label: that of an earlier gold label that means one of them, if any
             first = next((first_of[label] for label in meant if label in first_of), meant[0])
             first_of |= {label: first_of.get(label, first) for label in meant}
             gold[name] = first
@@ -156,7 +156,7 @@ def _is_coarse(
     names = gold_names if (loc_names | fine_names).isdisjoint(counts) else counts.keys()
     if not fine_names.isdisjoint(names):
         return False  # if a name of GPE or FAC occurs, LOC is LOC
-    return None if loc_names.isdisjoint(names) else True
+    return None if loc_names.isdisjoint(names) else True  # without locations in the gold nothing depends on this
 
 
 def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
@@ -226,24 +226,24 @@ class LabelComparison:
     spans: Sequence[tuple[int, int, int]]
 
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-        """Return the gold label hash of each predicted token, which equals the hash of its predicted label if that is right.
+        """Return the label hash to compare each predicted token's label with, shape (n_tokens,): equal if the label is right.
 
-        A token gets its predicted label if its gold label means this label, too; 0 (no gold) if it is outside of gold entities
-        and the gold never uses its predicted label; else its gold label.
-        annotation (Annotation): Its `hashes` of the predicted Doc are the predicted labels, under their names in the pipe.
-        gold (Hashes): Hash of each token's gold label, under its name in the pipe; 0 without gold.
+        That is the predicted label if the gold label means the same; 0 (no gold) if the token is outside of gold entities and
+        the gold never uses its predicted label; else the gold label. annotation (Annotation): Reads the predicted labels, under
+        their names in the pipe. gold (Hashes): Hash of each token's gold label, under its name in the pipe; 0 without gold.
         """
-        doc, component_labels = example.predicted, cast(Any, getattr(annotation, "inner", annotation))  # `inner`: before a map
-        keys, first_tokens, inverse = np.unique(component_labels.hashes(doc), return_index=True, return_inverse=True)
-        # For each distinct label: the gold label that means it, and whether the gold never uses it.
+        # The scheme is about the component's own labels, which the `inner` annotation reads if there is a label map.
+        doc, unmapped = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
+        keys, first_tokens, inverse = np.unique(unmapped.hashes(doc), return_index=True, return_inverse=True)
+        # For each distinct predicted label: hash of the gold label that means it, 0 for none; whether the gold never uses it.
         gold_of_label, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
         for i, (key, token) in enumerate(zip(keys.tolist(), first_tokens.tolist(), strict=True)):
-            label = component_labels.label_at(doc, token) if key else ""
+            label = unmapped.label_at(doc, token) if key else ""
             prefix, name = split_prefix(label) if annotation.kind.has_prefixes else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
             if name in self.scheme.first_of:
                 gold_of_label[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
-        label_of_token = inverse.reshape(-1)
+        label_of_token = inverse.reshape(-1)  # index of each token's predicted label in `keys`
         means_prediction = (gold_of_label[label_of_token] == gold) & (gold != 0)
         has_no_gold = is_unused[label_of_token] & (gold == _OUT)
         return np.where(has_no_gold, np.uint64(0), np.where(means_prediction, annotation.hashes(doc), gold))

@@ -100,7 +100,7 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey
     """Return for each predicted span 1 if it is right by an event, 0 if it is wrong, -1 if the gold does not decide.
 
     As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the annotation
-    has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in tokens of the predicted Doc.
+    has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in predicted tokens. event: In EVENTS.
     """
     if annotation.evaluate_spans is not None:
         return annotation.evaluate_spans(example, spans)

@@ -45,7 +45,7 @@ class _SpanTokenAnnotation(Annotation):
         return resolve_gold(self, super().aligned_gold(example), example)
 
     def rejected_labels(self, example: Example) -> None:
-        return None
+        return None  # people reject spans, not labels of tokens
 
     def _string(self, key: int, strings: object) -> str:
         # "O" is not looked up, since it may be missing from the strings of a vocab.
@@ -65,8 +65,9 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
         """
         gold = super().aligned_gold(example)
         words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0  # [1]: ENT_TYPE
-        shares = [float((gold[mask] != 0).mean()) for mask in (words & ~is_entity, words & is_entity) if mask.any()]
-        return np.zeros_like(gold) if len(shares) == 2 and 2 * shares[0] < shares[1] else gold
+        outside, inside = gold[words & ~is_entity] != 0, gold[words & is_entity] != 0  # whether each word has gold
+        is_of_answers = len(outside) and len(inside) and 2 * float(outside.mean()) < float(inside.mean())
+        return np.zeros_like(gold) if is_of_answers else gold
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return doc.ents
@@ -81,8 +82,8 @@ class EntityAnnotation(_EntityTokenAnnotation):
     name = "ner"
 
     def hashes(self, doc: Doc) -> Hashes:
-        iob, kinds = _entity_columns(doc)
-        return np.where(kinds != 0, kinds, np.where(iob != 0, _OUT, np.uint64(0)))
+        iob, types = _entity_columns(doc)  # 0 in `iob`: no annotation; 0 in `types`: no entity
+        return np.where(types != 0, types, np.where(iob != 0, _OUT, np.uint64(0)))
 
     def label(self, token: Token) -> str:
         return token.ent_type_ or ("O" if token.ent_iob else "")
@@ -96,18 +97,18 @@ class BiluoAnnotation(_EntityTokenAnnotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of each token's BILUO tag, 0 for a token without entity annotation."""
-        iob, kinds = _entity_columns(doc)
+        iob, types = _entity_columns(doc)
 
-        def hash_of_tag(letter: str, kind: Any) -> int:
-            return get_string_id(f"{letter}-{doc.vocab.strings[int(kind)]}")
+        def hash_of_tag(letter: str, entity_type: Any) -> int:
+            return get_string_id(f"{letter}-{doc.vocab.strings[int(entity_type)]}")
 
         continues = np.append(iob[1:] == 1, False)[: len(iob)]  # whether the next token is inside (1 in ENT_IOB; 3 begins)
         prefix = np.where(iob == 3, np.where(continues, 1, 4), np.where(continues, 2, 3))  # codes: 1 B, 2 I, 3 L, 4 U
-        codes = np.where(kinds != 0, prefix, 0)
+        codes = np.where(types != 0, prefix, 0)
         hashes = np.where(iob != 0, _OUT, np.uint64(0))
         for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
             tokens = np.flatnonzero(codes == code)
-            hashes[tokens] = map_unique(kinds[tokens], partial(hash_of_tag, letter))
+            hashes[tokens] = map_unique(types[tokens], partial(hash_of_tag, letter))
         return hashes
 
     def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
@@ -206,7 +207,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return hashes
 
     def gold_hashes(self, doc: Doc) -> Hashes:
-        return self.hashes(doc)
+        return self.hashes(doc)  # of accepted identities, even if the gold is yes/no answers
 
     def label(self, token: Token) -> str:
         return token.ent_kb_id_ if token.ent_iob_ == "B" else ""

@@ -51,7 +51,7 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     cuts: dict[str, set[TextSpan]] = defaultdict(set)  # all persons' Docs of a text get the same tokens
     for answer in answers:
         cuts[answer.text] |= {mark._replace(label="") for mark in answer.spans}
-    settings: dict[str, Any] = {
+    settings: dict[str, Any] = {  # arguments of `answered_doc` that depend on the whole file
         "keys": _span_keys(nlp),
         "labels": labels,
         "of_links": _are_identities(nlp, {mark.label for answer in answers for mark in answer.spans}),
@@ -106,16 +106,16 @@ def answered_doc(
     A token with two accepted labels gets none. All arguments but the answer are properties of its whole file:
     keys (Iterable[str]): Keys of the span groups that get the accepted spans. labels (Collection[str]): Labels of the pipeline,
     which take precedence among overlapping entities. of_links (bool): Whether labels are identities in a knowledge base.
-    is_open (bool): Whether any span has only rejected labels, so that its right label is unknown; rejected labels of tokens and
-    links are then kept. has_spans (bool): Whether any answer is about spans, not only about categories. cuts (Iterable):
-    Spans at whose bounds tokens are split, besides those of the answer. RAISES ValueError: spaCy cannot read the text.
+    is_open (bool): Whether any span has only rejected labels, so that its right label is unknown; if not, accepted labels show
+    which are wrong, and rejected ones of tokens and links are not kept. has_spans (bool): Whether any answer is about spans.
+    cuts (Iterable): Further spans at whose bounds tokens are split. RAISES ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
     spans = _spans_by_answer(doc, answer, of_links)
     right, wrong, unknown = spans[True], spans[False], spans[None]
     if answer.cats:
         doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
-        if not answer.whole:
+        if not answer.whole:  # if it is, all labels that are not accepted are wrong, and need not be stored
             absent = [name for name, has in answer.cats.items() if has is False]
             doc.spans[REJECTED_CATS] = [doc[:].char_span(0, len(doc.text), label=name) for name in absent]
         if not (answer.spans or has_spans):  # a file about categories alone has no gold of entities
@@ -127,6 +127,7 @@ def answered_doc(
         doc.spans[UNKNOWN] = unknown
     if of_links and is_open:
         doc.spans[REJECTED_LINKS] = wrong
+    # Labels of single tokens may be tags, so they are stored as labels of tokens, too.
     about_tokens = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
     if not answer.whole:
         doc.spans[REJECTED] = wrong

@@ -111,6 +111,7 @@ def check_outcomes(
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
         n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())  # expected number of units with another label
+        # "O" or "(none)" alone is refused if the scores expect enough other labels, a real label alone in any case.
         least = min_expected if gold[0] in (OUTSIDE, *annotation.kind.no_label_names) else 0.0
         if plain_name(annotation.name) in OPEN:  # a few lemmas may all be the word, a few entities all in no knowledge base
             least = EXPECTED

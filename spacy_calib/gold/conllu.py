@@ -39,8 +39,7 @@ Row = list[str]
 def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]]:
     """Yield (document, its Doc) for each document of a CoNLL-U file (`# newdoc`), or for each sentence if it marks none.
 
-    Warns (CW60) of sentences whose words differ from their `# text` comment.
-    RAISES C161: the file is not CoNLL-U, or not UTF-8.
+    Warns (CW60) of sentences whose words differ from their `# text` comment. RAISES C161: it is not CoNLL-U, or not UTF-8.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -60,6 +59,7 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
         warnings.warn(WARNINGS["CW60"].format(n=f"{n:,}", of=f"{len(blocks):,}", path=file, text=first), stacklevel=2)
     pairs = zip(_documents_of(file, blocks), sentences, strict=True)
     documents = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
+    # The converter's Docs have a vocab of their own; a DocBin moves them to `vocab`.
     doc_bin = DocBin(docs=[Doc.from_docs(parts) for _, parts in documents], store_user_data=True)
     for (document, _), doc in zip(documents, doc_bin.get_docs(vocab), strict=True):
         if names and doc.ents:
@@ -78,23 +78,22 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
     error (Exception): spaCy's error, which is returned if no fault is found.
     """
     lines = text.split("\n")
-    n_words, first = 0, 0  # of the present sentence: number of words, and index of its first line
+    first = 0  # index of the first line of the present sentence
     for number, line in enumerate(lines, 1):
         row = line.rstrip("\r").split("\t")
         if not line.strip():
-            first = number
+            first = number  # numbers begin at 1: this is the index of the next line
         if not line.strip() or line.startswith("#"):
             continue
         if len(row) != _N_COLUMNS:
             why = f"line {number} has {len(row)} columns, not {_N_COLUMNS}"
             return why, "write ten columns between tabs, _ for an empty one"
-        if bounds := _MULTIWORD.match(row[_ID]):
-            ids = {line.split("\t")[0] for line in takewhile(str.strip, lines[first:])}
-            if not ids.issuperset(map(str, range(int(bounds[1]), int(bounds[2]) + 1))):
-                return f"line {number} has a multiword token {bounds[0]} without its words", "write its words on the next lines"
-        if not row[_ID].isdecimal():
+        ids = [line.split("\t")[0] for line in takewhile(str.strip, lines[first:])]  # of the whole sentence
+        if (bounds := _MULTIWORD.match(row[_ID])) and not {*map(str, range(int(bounds[1]), int(bounds[2]) + 1))} <= {*ids}:
+            return f"line {number} has a multiword token {bounds[0]} without its words", "write its words on the next lines"
+        if not row[_ID].isdecimal():  # a multiword token or an empty node ("8.1") has no head
             continue
-        n_words = sum(line.split("\t")[0].isdecimal() for line in takewhile(str.strip, lines[first:]))
+        n_words = sum(map(str.isdecimal, ids))
         if row[_UPOS] not in (*IDS, "_"):
             why = f"line {number} has the UPOS {brief(row[_UPOS])!r}"
             return why, "write one of Universal Dependencies there, and other tags as XPOS"
@@ -121,7 +120,7 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
 
     Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter
     would cut off get a name in capitals. names (dict): Such a name -> label; new names are added to it.
-    RETURNS (tuple): (changed lines; text of the comment if the words of the sentence differ from it, else "").
+    RETURNS (tuple): (changed lines, without comments; text of the comment if the words of the sentence differ from it, or "").
     """
     lines = block.splitlines()
     text = next((comment["text"].strip() for comment in map(_TEXT.match, lines) if comment), "")
@@ -130,11 +129,13 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
         raise ValueError(f"a row has another number of columns than {_N_COLUMNS}")
     for row in rows:
         row[_MISC] = _ENTITY.sub(lambda match: _capital_name(match, names), row[_MISC])
-    ranges = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
-    part_ids = {number for first, last in ranges.items() for number in range(first, last + 1)}  # words of multiword tokens
+    last_parts = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
+    part_ids = {number for first, last in last_parts.items() for number in range(first, last + 1)}  # words of multiword tokens
     words = {int(row[_ID]): row for row in rows if row[_ID].isdecimal()}
+    # The stretches of the text: multiword tokens, and words that are in none.
     tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in part_ids)]
     agrees = not text or _set_spaces(tokens, text)
+    # If words spell their multiword token, `_split` gives them its spelling and spaces, and its own row is left out.
     split_tokens = [row for row in tokens if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds))]
     new_rows = ["\t".join(row) for row in rows if not any(row is token for token in split_tokens)]
     return "\n".join(new_rows), "" if agrees else text

@@ -196,23 +196,23 @@ def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequenc
 
 
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the token labels on which all Docs agree that have such labels and the same token; other tokens get none."""
+    """Write the labels of each layer ("TAG") on which all Docs with such labels agree for a token; other tokens get none."""
     rows_by_doc = [_token_rows(doc) for doc in gold_docs]
+    # The layers of which each Doc labels any token.
     layers_by_doc = [{name for row in rows.values() for name, value in row.items() if value} for rows in rows_by_doc]
     labels_of_tokens: list[dict[str, Any]] = []  # of each merged token: layer -> label, None if unknown
     for token in merged_doc:
         labels: dict[str, Any] = {}
         for layer in _LAYERS:
             annotating = [rows for rows, layers in zip(rows_by_doc, layers_by_doc, strict=True) if layer in layers]
-            labels[layer] = _agreed_label(
-                [rows.get((token.idx, token.idx + len(token))) for rows in annotating], layer, conflicts
-            )
+            rows_of_token = [rows.get((token.idx, token.idx + len(token))) for rows in annotating]
+            labels[layer] = _agreed_label(rows_of_token, layer, conflicts)
         labels_of_tokens.append(labels)
     _write_rejected_labels(merged_doc, gold_docs, labels_of_tokens, conflicts)
     for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
         token.tag, token.lemma, token.pos = (labels[layer] or 0 for layer in ("TAG", "LEMMA", "POS"))
         token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
-    # Arcs bring their own sentences.
+    # Arcs bring their own sentences, so they are written only if no Docs differ on sentences.
     if any("DEP" in layers for layers in layers_by_doc) and not conflicts.differing["SENT_START"]:
         _write_arcs(merged_doc, gold_docs, labels_of_tokens)
     elif any("SENT_START" in layers for layers in layers_by_doc):
@@ -353,7 +353,7 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
     entities = [span for span in spans.values() if span is not None]
     misaligned = [key for key, span in spans.items() if span is None]  # do not begin and end with tokens of the merged Doc
     conflicts.differing[NER] += len(misaligned)
-    # Tokens without annotation of each complete Doc, by which all spans that it does not accept are wrong.
+    # The tokens without annotation of each complete Doc, that is one by which all spans that it does not accept are wrong.
     gaps_of_complete = [gold.unknown for gold in golds if gold.rejected_keys is None]
     if gaps_of_complete:
         # A token has no gold if its entity is in doubt, or if no complete Doc annotates it and no right entity covers it.
@@ -361,18 +361,18 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
         missing = []
         for token in merged_doc:
             place = (token.idx, token.idx + len(token))
-            is_open = all(gaps.overlaps(place) for gaps in gaps_of_complete) and not covered.overlaps(place)
-            if is_open or doubtful.overlaps(place):
+            is_unannotated = all(gaps.overlaps(place) for gaps in gaps_of_complete) and not covered.overlaps(place)
+            if is_unannotated or doubtful.overlaps(place):
                 missing.append(merged_doc[token.i : token.i + 1])
-        missing_tokens = Coverage((span.start, span.end) for span in missing)
-        entities = [span for span in entities if not missing_tokens.overlaps((span.start, span.end))]
+        missing_region = Coverage((span.start, span.end) for span in missing)
+        entities = [span for span in entities if not missing_region.overlaps((span.start, span.end))]
         merged_doc.set_ents(entities, missing=missing, default="outside")
-    elif gold_docs:
+    elif gold_docs:  # all gold is yes/no answers: tokens outside of entities have no gold, and wrong spans are stored
         merged_doc.set_ents(entities, default="missing")
         merged_doc.spans[REJECTED] = _to_spans(merged_doc, wrong)
     if any(REJECTED_LINKS in doc.spans for doc in gold_docs):
         right_links = {(start, end, kb_id) for (start, end, _), kb_id in links.items()}
-        rejected = {key for doc in gold_docs for key in _span_keys(doc.spans.get(REJECTED_LINKS, ()))}
+        rejected = {key for doc in gold_docs for key in _span_keys(doc.spans.get(REJECTED_LINKS, ()))}  # labels: identities
         merged_doc.spans[REJECTED_LINKS] = _to_spans(merged_doc, sorted(rejected - right_links - set(contradictory)))
 
 

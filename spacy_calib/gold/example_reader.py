@@ -77,13 +77,17 @@ class ExampleReader:
         words_of: Callable[[Sequence[Doc]], Words] | None = None,
         in_runs: bool = False,
     ):
+        """Begin empty. lowest: Lower scores are left out. in_runs: Whether few, long documents are cut into runs of sentences.
+
+        words_of: Predicted Docs -> the words of their tokens, for contexts. event: When a span is right, such as "exact".
+        """
         self.source, self.annotation = source, source.annotation
         self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
-        self.documents: list[int] = []  # number of each Doc's source document
-        self.files: Sequence[int] = []  # number of each document's gold file, from `data`
-        self.unit = ""  # what a document is, such as "sentence", from `data`
         self._numbers = DocumentNumbers()
+        self.documents: list[int] = []  # number of each Doc's source document, by `_numbers`
         self._files: list[int] = []  # number of each source document's gold file
+        self.files: Sequence[int] = []  # the same, or that of each run of sentences; set by `data`
+        self.unit = ""  # what these documents are, such as "sentence"; set by `data`
         self.counts: Counter[str] = Counter()  # gold label -> frequency
         self.span_counts: Counter[str] = Counter()  # label -> number of gold spans
         self.n_unknown = self.n_gold = 0  # tokens with an unknown gold label, and with gold
@@ -226,6 +230,7 @@ class ExampleReader:
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _concatenate(self, name: str) -> NDArray[Any]:
+        """Return one field of all batches, such as "gold": its arrays or lists one after the other."""
         kind = np.bool_ if name in ("lacks_gold", "is_known", "starts") else np.intp
         return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
 
@@ -248,11 +253,11 @@ def unknown_spans(
         if name not in names.values():
             unknown[label, name] += n
     absent_labels = [label for label in labels if names[label] not in gold]
-    pairs = propose_gold_labels(absent_labels, list(dict.fromkeys(name for _, name in unknown)), confusions)
+    counterparts = propose_gold_labels(absent_labels, list(dict.fromkeys(name for _, name in unknown)), confusions)
     if of_tokens.n:
-        return replace(of_tokens, counterparts=pairs)
+        return replace(of_tokens, counterparts=counterparts)
     of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
-    return replace(of_spans, counterparts=pairs, unit=annotation.kind.span_words[0] if of_spans.n else "")
+    return replace(of_spans, counterparts=counterparts, unit=annotation.kind.span_words[0] if of_spans.n else "")
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:

@@ -51,10 +51,7 @@ def gold_suffixes() -> tuple[str, ...]:
 
 
 def file_reader(file: Path) -> FileReader:
-    """Return the reader of a gold file by its suffix.
-
-    RAISES C053: no reader has this suffix. C105: its package cannot be imported.
-    """
+    """Return the reader of a gold file by its suffix. RAISES C053: there is none. C105: its package cannot be imported."""
     for suffix, reader in {**DOCUMENT_READERS, **ANSWER_READERS}.items():
         if file.name.endswith(suffix):
             return reader

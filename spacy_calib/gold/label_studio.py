@@ -60,11 +60,11 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             values += [value] * max(len(labels), 1)  # the exported value of each mark
     answers = answer_with_spans(text, marks, meta)
     cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
-    if len(choices) > 1:  # two questions may have a choice of the same name
+    if len(choices) > 1:  # a name that several questions offer is unknown (None), unless it was chosen for each
         shared = [name for name in cats if name in task[_SHARED]]
         cats |= dict.fromkeys(name for name in shared if not all(name in names for names in choices.values()))
     spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}
-    return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=without_words(marks, values))
+    return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=without_words(marks, values))  # +: no 0s
 
 
 def _kind_of(result: Record) -> str | None:

@@ -27,10 +27,7 @@ READINGS = {
 
 
 class MisplacedError(Exception):
-    """The text at exported offsets differs from the exported words.
-
-    words (str), start, end (int): As exported. actual (str): The text from start to end.
-    """
+    """The text from start to end, as exported by a tool, is not the exported words but `actual`."""
 
     def __init__(self, words: str, start: int, end: int, actual: str):
         super().__init__(words)

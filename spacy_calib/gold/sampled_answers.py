@@ -108,9 +108,10 @@ def _verdicts(votes: _Votes) -> set[bool | None]:
 def _from_rows(calib: str, rows: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> SampledAnswers:
     """Return the answers as arrays. rows (Sequence): For each answered question the fields of _QUESTION, "right", "column"."""
     hits, scores, columns, documents, cutoffs = (
-        np.array([row[name] or 0 for row in rows], dtype=kind)
+        np.array([row[name] or 0 for row in rows], dtype=kind)  # 0 for None: no cut-off
         for name, kind in (("right", bool), ("score", float), ("column", np.intp), ("document", np.intp), ("cutoff", float))
     )
+    # The questions have calibrated scores only, which stand for the raw ones, too.
     pairs = JudgedPairs(Pairs(np.arange(len(rows)), columns, scores, hits, len(rows)), scores, documents)
     drawn_from, accepted = max(row["drawn_from"] for row in rows), min(row["accepted"] for row in rows)
     return SampledAnswers(calib, pairs, cutoffs, drawn_from, accepted, counts)

@@ -189,7 +189,7 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"text": text_of(span), **span} for span in spans]
 
 
-def name_views(records: list[dict[str, Any]], _: Collection[str]) -> None:
+def name_views(records: list[dict[str, Any]], _: Collection[str]) -> None:  # _: labels, which other tools need
     """Add the "_view_id" that old exports of Prodigy lack: if any record with spans is rejected, each span was shown alone."""
     if any(record["answer"] == "reject" and record.get("spans") and "options" not in record for record in records):
         for record in records:

@@ -44,18 +44,16 @@ def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
 def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: int = 10, bin_size: int | None = None) -> Floats:
     """Return the edges of B bins with about equal counts, or of bins with beta pairs each; equal scores always share a bin.
 
-    The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
-    Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is (2 * n_below + n_equal) // (2 * beta), and
-    a smaller last bin merges into the one before (their Algorithm 1, which leaves the order of equal scores open; without ties
-    the bins are Algorithm 1's).
+    The bin of a value is that of its middle rank, (2 * n_below + n_equal) * B // (2 * N), with the numbers of scores below and
+    equal: the adaptive bins of Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is
+    (2 * n_below + n_equal) // (2 * beta), and a smaller last bin merges into the one before (as in their Algorithm 1).
 
     scores (Floats): N scores, in any order. weights (Floats | None): One per score, above 0. n_bins (int): B.
-    bin_size (int | None): beta, which replaces B.
-    RETURNS (Floats): B - 1 edges, or max(1, N // beta) - 1, ascending. The lower end of bin b is the smallest float64 that the
-        rule puts into bin b or a higher one.
+    bin_size (int | None): beta, which replaces B. RETURNS (Floats): B - 1 edges, or max(1, N // beta) - 1, ascending. The lower
+    end of bin b is the smallest float64 that the rule puts into bin b or a higher one.
     """
     if not len(scores):
-        return np.full(n_bins - 1 if bin_size is None else 0, np.inf)
+        return np.full(n_bins - 1 if bin_size is None else 0, np.inf)  # any value is in bin 0
     if weights is None:
         distinct, mass = np.unique(scores, return_counts=True)
     else:
@@ -65,14 +63,15 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
     total = mass_below[-1] + mass[-1]
     factor, divisor = (n_bins, 2 * total) if bin_size is None else (1, 2 * bin_size)
     n_bins = n_bins if bin_size is None else max(1, int(total // bin_size))
-    # The bin that the rule gives to each distinct score, and to a score just above it.
-    at_value = np.minimum((2 * mass_below + mass) * factor // divisor, n_bins - 1)
-    after_value = np.minimum(2 * (mass_below + mass) * factor // divisor, n_bins - 1)
+    # The bin that the rule gives to each distinct score, and to a value just above it, which equals no score.
+    bin_at = np.minimum((2 * mass_below + mass) * factor // divisor, n_bins - 1)
+    bin_above = np.minimum(2 * (mass_below + mass) * factor // divisor, n_bins - 1)
     bins = np.arange(1, n_bins)
-    first_at, first_after = np.searchsorted(at_value, bins), np.searchsorted(after_value, bins)
-    edges = np.append(distinct, np.inf)[first_at]
-    is_between = first_after < first_at  # the bin begins just above a score, not at the next score
-    edges[is_between] = np.nextafter(distinct, np.inf)[first_after[is_between]]
+    # Index of the first score that is in each bin or a higher one, and of the first for which the values just above it are.
+    first_at, first_above = np.searchsorted(bin_at, bins), np.searchsorted(bin_above, bins)
+    edges = np.append(distinct, np.inf)[first_at]  # inf: no score reaches the bin
+    is_between = first_above < first_at  # the bin begins just above a score, not at the next score
+    edges[is_between] = np.nextafter(distinct, np.inf)[first_above[is_between]]
     return edges
 
 
@@ -147,21 +146,22 @@ def collapse_groups(
     np.left_shift(keys, 1, out=keys)
     np.bitwise_or(keys, hits, out=keys)
     counts = np.bincount(groups + 1, minlength=n_groups + 1)  # the first count is of pairs without a group (-1)
-    bounds = np.concatenate([[0], np.cumsum(counts)])
+    bounds = np.concatenate([[0], np.cumsum(counts)])  # of the groups in keys that are sorted by group
     if np.count_nonzero(counts) > 1:
         keys = keys[np.argsort(groups, kind="stable")]
     for start, end in zip(bounds[:-1], bounds[1:], strict=True):
         keys[start:end].sort()
-    is_last = np.ones(len(keys), dtype=bool)  # whether each key is the last of equal ones
+    is_last = np.ones(len(keys), dtype=bool)  # whether each key is the last of equal ones in its group
     np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
-    is_last[bounds[1:][counts > 0] - 1] = True  # the last pair of each group
-    ends = np.flatnonzero(is_last)
-    distinct = keys[ends]
-    del keys, is_last
-    cuts = np.searchsorted(ends, bounds)
-    weights = np.diff(ends, prepend=-1).astype(np.float64)
+    is_last[bounds[1:][counts > 0] - 1] = True  # the last key of each group, even if the next group begins with an equal one
+    last_indices = np.flatnonzero(is_last)
+    distinct = keys[last_indices]
+    del keys, is_last  # frees memory before more is taken
+    distinct_bounds = np.searchsorted(last_indices, bounds)  # of the groups in `distinct`
+    weights = np.diff(last_indices, prepend=-1).astype(np.float64)  # number of equal keys
     is_hit = (distinct & 1).astype(bool)
-    np.right_shift(distinct, 1, out=distinct)
+    np.right_shift(distinct, 1, out=distinct)  # the bits of the scores again
     values = distinct.view(dtype).astype(np.float64, copy=False)
-    parts = [(values[a:b], is_hit[a:b], weights[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
-    return (values, is_hit, weights), parts[1:]  # parts[0]: pairs without a group
+    slices = [slice(start, end) for start, end in zip(distinct_bounds[:-1], distinct_bounds[1:], strict=True)]
+    # The first slice contains the pairs without a group.
+    return (values, is_hit, weights), [(values[part], is_hit[part], weights[part]) for part in slices[1:]]

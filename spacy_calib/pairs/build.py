@@ -131,7 +131,7 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
 
 
 class Scores(Protocol):
-    """Probabilities that a source read from a batch of Docs: of all their tokens, one Doc after the other.
+    """Probabilities that a source read from a batch of Docs: of all n_tokens tokens, one Doc after the other.
 
     spans (Spans | None): The spans that the source predicts; None for a source of token labels alone.
     further_scores (Mapping): Further features of each token for a context: description -> numbers of shape (n_tokens,).
@@ -193,7 +193,7 @@ class LogitScores:
             logits = logits.astype(np.float64)
             logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits, dtype=np.float64)
-        return odds, np.einsum("ij->i", odds)
+        return odds, np.einsum("ij->i", odds)  # the sum of each row
 
     def marginals_above(self, threshold: float) -> Marginals:
         """Return the entries whose softmax score reaches the threshold, computed for some tokens at a time to save memory."""

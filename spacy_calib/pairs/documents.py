@@ -41,7 +41,7 @@ class DocumentNumbers:
     def __init__(self) -> None:
         self._numbers: dict[SourceDocument, int] = {}
         self._units: set[str] = set()
-        self._n_texts = 0
+        self._n_texts = 0  # number of documents of the unit TEXT, which have no entry in `_numbers`
 
     def __len__(self) -> int:
         return len(self._numbers) + self._n_texts
@@ -97,8 +97,8 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
 def folds_of(documents: Ints, n_folds: int) -> Ints:
     """Return the fold of each pair: documents with neighbouring numbers share a fold, and folds have about equally many pairs.
 
-    So parts of one text that a converter cut into several documents are seldom in different folds. There are no more folds than
-    documents. documents (Ints): The document of each pair.
+    So parts of one text that a converter cut into several documents are seldom in different folds. documents (Ints): The
+    document of each pair. n_folds (int): Number of folds, which is reduced to the number of documents if that is lower.
     """
     _, codes = np.unique(documents, return_inverse=True)
     counts = np.bincount(codes)
@@ -146,8 +146,7 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
 
     documents (Ints): The document of each token. starts (NDArray[bool]): Whether a token begins a sentence; a document
         without known sentences is cut anywhere.
-    RETURNS (Ints | None): The run of each token, from 0; None if there are documents enough, or too few tokens for
-        DOCUMENTS_TO_CHOOSE runs.
+    RETURNS (Ints | None): Run of each token, from 0; None for DOCUMENTS_TO_CHOOSE documents or more, or too few tokens.
     """
     names = np.unique(documents)
     if len(names) >= DOCUMENTS_TO_CHOOSE or len(documents) < _TOKENS * DOCUMENTS_TO_CHOOSE:

@@ -85,7 +85,7 @@ def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool 
     fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Keep a prefix B-, I-, L- or U-.
     """
     prefix, name = split_prefix(label) if has_prefix else ("", label)
-    counterpart = table.get(name, name)
+    counterpart = table.get(name, name)  # "O" gets no prefix
     return prefix + counterpart if counterpart not in ("", OUTSIDE) else counterpart or fallback
 
 
