@@ -78,7 +78,7 @@ class LabelScheme:
 
     @property
     def is_plain(self) -> bool:
-        """Whether labels can be compared by their names in the pipe, which merges exactly the labels that the gold merges."""
+        """Whether the names in the pipe merge exactly the labels that the gold merges, so that these names can be compared."""
         named_labels = [label for label in self.first_of if self.name(label)]
         # Reversed, so that the first label of each name remains.
         first_by_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
@@ -125,7 +125,8 @@ def read_scheme(
             # The component's locations, LOC first, but not those with another name in the pipe, except that LOC means LOC.
             locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
             meant = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
-            meant = meant if is_coarse else meant[:1]  # in a coarse scheme the name means all of them, else one
+            # In a coarse scheme the name means all of them, else LOC, or the one that the pipe calls so.
+            meant = meant if is_coarse else [label for label in meant if label == LOC or label in table][:1]
         else:
             meant = _labels_meant(name, labels, maps)
         if meant:  # all get the same first label: that of an earlier gold label that means one of them, if any

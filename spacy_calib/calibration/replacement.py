@@ -92,7 +92,7 @@ def compare_scores(
 ) -> Replacement | None:
     """Compare the log losses of scores on the units that have a score of each kind; None if there are no such units.
 
-    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, or NaN. hits: Whether each is right.
+    scores (Mapping): PRESENT (in use), FIT (new), perhaps ADAPTED -> scores of n units, or NaN. hits: Whether each is right.
     documents (Ints): Document of each unit, ascending. unit (str): What the units are.
     """
     index = np.flatnonzero(np.all([~np.isnan(values) for values in scores.values()], axis=0))

@@ -78,7 +78,7 @@ class PredictedLabels:
 class Context(CalibrationStep, Protocol):
     """What a fitted context must have: a step that adjusts scores by the token's word and its neighbours (`context.tokens`).
 
-    functions: Functions of Docs that compute some of its features. shrinkage (CalibrationStep | None): A step after the maps.
+    functions: Functions of Docs that compute some of its features. shrinkage: A step after all maps.
     """
 
     @property

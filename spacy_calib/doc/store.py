@@ -263,7 +263,7 @@ def checksum_of(part: BlockData) -> int:
 
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
-    """Store a block under a new key in the user data of the Doc that it was made for."""
+    """Store a block under a new key, which spaCy moves along as that of an extension, in the user data of its Doc."""
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
     user_data[key] = block.open(key)
 
@@ -332,11 +332,12 @@ def _is_block_key(key: Any, attr: str) -> bool:
 
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
-    """Return the valid blocks of the prefix `attr`, whether or not the Doc has their text; plain dicts become Blocks."""
+    """Return the undamaged blocks of the prefix `attr`; `Block.fits` says which belong to a Doc. Plain dicts become Blocks."""
     blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
         if _is_block_key(key, attr):
-            block = data if data.__class__ is Block and data.key is key else _opened(user_data, key, data)
+            is_open = data.__class__ is Block and data.key is key  # checked before; others were copied, or read from a file
+            block = data if is_open else _opened(user_data, key, data)
             if block is not None:
                 blocks += [block]
     return blocks

@@ -82,7 +82,7 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Return the cut-offs that a card gives with its pretrained maps (confidence .5), or None. cutoff: The card's "cutoff"."""
+    """Return the cut-offs of a card. cutoff (Mapping | None): "precision" and "cutoff", reached on average (confidence .5)."""
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 

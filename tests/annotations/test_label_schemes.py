@@ -15,6 +15,8 @@ def test_gold_without_gpe_and_fac_is_coarse():
     assert scheme.first_of == {"PERSON": "PERSON", "LOC": "LOC", "GPE": "LOC", "FAC": "LOC"}
     assert scheme.unused_labels == ("ORG", "DATE")
     assert read_scheme(LABELS, {"GPE": 1, "LOC": 3}, {}).is_coarse is False
+    # In a fine scheme LOC is LOC, which this component does not have.
+    assert read_scheme(["PERSON", "GPE", "FAC"], {"GPE": 1, "LOC": 3}, {}).gold == {"GPE": "GPE"}
     assert read_scheme(LABELS, {"PERSON": 1}, {}).is_coarse is None
 
 

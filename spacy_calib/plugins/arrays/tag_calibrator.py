@@ -131,8 +131,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predict_proba(self, P: Any) -> Floats:
         """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`; rows sum to 1.
 
-        Before rows are divided by their sums, scores rise to at least 0.5 / number of fit units (with a threshold, to the raw
-        score if lower), as a gold tag at 0 has an infinite log loss. `transform` returns the scores without these changes.
+        P: As for `fit`. Before rows are divided by their sums, scores rise to at least 0.5 / number of fit units, or to the raw
+        score if that is lower: a gold tag at 0 has an infinite log loss. `transform` returns the scores without these changes.
         RAISES C001: scores out of range. C294: an unknown tag.
         """
         scores, entries = self._calibrate(P)

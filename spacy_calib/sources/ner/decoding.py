@@ -226,7 +226,7 @@ def _keep_reached(
 ) -> GreedyDecoding:
     """Keep the entities that begin outside of earlier ones, from left to right; as in spaCy, decoding stops at dead ends.
 
-    openings (Floats): As in GreedyDecoding. stuck (Bools): Whether a token has no valid transition outside of entities.
+    openings (Floats): P of each opening of a token (GreedyDecoding). stuck (Bools): Whether it has no valid opening.
     bounds (Ints): First token of each Doc, then the number of all tokens.
     """
     dead_ends = np.flatnonzero(stuck)  # tokens without a valid transition; an end of -1 means that decoding stops
@@ -247,9 +247,9 @@ def _keep_reached(
     is_kept = np.zeros(len(hypotheses.starts), dtype=bool)
     is_kept[keep] = True
     of_kept = is_kept[hypotheses.of_entity]
-    opener = np.arange(len(openings))
+    opener = np.arange(len(openings))  # of each token the first token of its entity, or itself
     opener[hypotheses.tokens[of_kept]] = hypotheses.starts[hypotheses.of_entity[of_kept]]
-    closing = np.full(len(openings), np.nan)
+    closing = np.full(len(openings), np.nan)  # P that the entity ends with the token; NaN outside of entities
     closing[hypotheses.tokens[of_kept]] = hypotheses.closing[of_kept]
     entities = FoundEntities(hypotheses.starts[keep], hypotheses.ends[keep], hypotheses.types[keep], hypotheses.path[keep])
     return GreedyDecoding(actions, openings, entities, opener, closing)

@@ -117,9 +117,9 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
-    """Return whether each unit, or the document of a unit with the same key, has a labelled text, shape (n_units,).
+    """Return whether each unit is labelled: its text or its Doc's text is, or that of a unit with an equal key; shape (n_units,).
 
-    keys (Digests): Of the units, from `unit_keys`. labelled (Digests): Of the labelled texts.
+    keys (Digests): Digest of each unit's text, from `unit_keys`. labelled (Digests): Digests of the labelled texts.
     """
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
     in_labelled_doc = np.isin(np.array(docs, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]
