@@ -183,10 +183,11 @@ class _GoldOptions:
         return np.where(np.repeat(self.is_open, lengths), likelihood_if_open, self.right)
 
     def estimate_shares(self, probabilities: Floats) -> list[float]:
-        """Estimate the share of entities whose gold link is among their options: [of those with candidates, of those without].
+        """Estimate the share of entities whose gold link is among their options: the linker's candidates, and NIL (no link).
 
         An entity with only rejected links counts by the probability that its gold is one of its other options (EM).
         probabilities (Floats): P(option) of the n options of all entities by the model, (n,), summing to 1 for each entity.
+        RETURNS (list[float]): Two shares: of entities with candidates, and of entities without, whose only option is NIL.
         """
         gold_sums = np.add.reduceat(self.right, self.starts[:-1])  # of each entity: 1 if its gold link is among its options
         rejected_sums = np.add.reduceat(probabilities * self.is_rejected, self.starts[:-1])
@@ -207,12 +208,10 @@ class EntityLinkerSource(OutputSource):
     """Reads P(link) of each candidate of an entity, and of NIL, at its first token, by a conditional logit (McFadden 1974).
 
     The features of a candidate are log prior, similarity, and log of spaCy's score (prior + similarity - prior * similarity);
-    NIL has an indicator.
-
-    component (str): Name of the component. weights (list[float] | None): Weights of the features; None: the fit learns them,
-    and before it probabilities are proportional to spaCy's scores, in which NIL has the linker's threshold. covered
-    (list[float] | None): Share of entities whose gold is among the options, [with candidates, without]; None: the fit learns
-    them, and before it they are 1. RAISES C001: not four finite weights, or not two shares.
+    NIL has an indicator. component (str): Name of the component. weights (list[float] | None): Weights of the features; None:
+    the fit learns them, and before it probabilities are proportional to spaCy's scores, in which NIL has the linker's
+    threshold. covered (list[float] | None): Share of entities whose gold is among the options, [with candidates, without];
+    None: the fit learns them, and before it they are 1. RAISES C001: not four finite weights, or not two shares.
     """
 
     reads = ("entity_linker",)

@@ -61,14 +61,13 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
     Nothing is ever downloaded. ner_model_configuration (NerModelConfiguration | None): As in Presidio, but its
-    low_confidence_score_multiplier does not change calibrated scores.
-    nlp (Language | Mapping[str, Language] | None): A loaded pipeline, or several by language code, in place of `models`.
-    attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
-    flagged (bool): Report the spans of `doc.spans["<attr>_doubtful"]`, too, which the cut-offs of `spacy calib threshold
-    --recall` flag. Their score is the highest P(inside an entity) of their tokens or, with a cut-off per label, P(label). Most
-    are low, so set no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
-    RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; flagged without cut-offs.
-    C027: no fitted calib pipe. C065: it reads no entities.
+    low_confidence_score_multiplier does not change calibrated scores. nlp (Language | Mapping[str, Language] | None): A loaded
+    pipeline, or several by language code, in place of `models`. attr (str | None): Prefix of the calib pipe's attributes; None
+    takes the first that scores entities. flagged (bool): Report the spans of `doc.spans["<attr>_doubtful"]`, too, which the
+    cut-offs of `spacy calib threshold --recall` flag. Their score is the highest P(inside an entity) of their tokens or, with a
+    cut-off per label, P(label). Most are low, so set no score_threshold. Types that Presidio's recognizer does not support are
+    not reported: map them. RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; flagged
+    without cut-offs. C027: no fitted calib pipe. C065: it reads no entities.
     """
 
     nlp: Any  # None until pipelines are loaded, as in Presidio
@@ -102,7 +101,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             if isinstance(name, str) and not (util.is_package(name) or Path(name).exists()):
                 raise calib_error("C050", model=name, why="it is neither an installed package nor a folder.")
         super().load()
-        pipelines, self.nlp = self.nlp, None
+        pipelines, self.nlp = self.nlp, None  # not loaded, if a check fails
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:

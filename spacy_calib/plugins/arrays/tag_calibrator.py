@@ -52,8 +52,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     threshold (float | None): Lower scores take no part in the calibration. None is 0 for at most 20 classes, else .01, which
         Kranzlein et al. (2021, section 3.1) take for hundreds of tags.
     normalize (bool | str): True divides a unit's scores by their sum; "other" adds the probability of other tags to the sum.
-    classes (Sequence | None): Label of each column. None takes the column names of a data frame; else the
-        sorted labels of y, if these are k; else column numbers.
+    classes (Sequence | None): Label of each column. None takes a data frame's column names, or y's k sorted labels, or numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
 
     classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Tag frequency
@@ -96,6 +95,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def fit(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> TagCalibrator:
         """Fit the calibration on units with gold labels.
 
+        P: Probabilities of n units for k tags, in a form that the class lists.
         y (ArrayLike): Gold label of each unit, or its column, shape (n,); None, NaN, "" or a negative number (-100) means no
             gold, unless a class has that label. If no column has the label, all tags of the unit are wrong.
         groups (ArrayLike | None): Document of each unit, which cross-validation does not split; None splits by unit.
@@ -116,9 +116,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         data = inputs.make_fit_data(scores, gold.columns, documents, len(labels), steps.threshold, lowest_taken(steps))
         names = [str(label) for label in labels]
         counts = gold.counts if self.tag_counts is None else {str(tag): int(n) for tag, n in self.tag_counts.items()}
-        plan = make_plan(steps, data, lambda grouping: grouping(names, counts))
+        plan = make_plan(steps, data, lambda grouping: grouping(names, counts))  # with "auto" it compares methods
         self.calibration_: TokenCalibration = fit_tokens(data, plan, check_normalize(self.normalize))
-        predictions = JudgedPairs(data.kept_pairs, score_held_out(data, plan, self.calibration_), data.kept_documents)
+        held_out_scores = score_held_out(data, plan, self.calibration_)  # of each fold by a fit on the others
+        predictions = JudgedPairs(data.kept_pairs, held_out_scores, data.kept_documents)
         self.groups_: Groups = plan.evaluation_groups
         self.selection_: dict[str, Any] = plan.table
         self.held_out_: HeldOut = evaluate_held_out(predictions)
@@ -213,12 +214,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return the metrics of `spacy calib evaluate`: raw and calibrated errors over all tags (SMCE) and by tag frequency
         group (GMCE), with noise floors and 95 % intervals.
 
-        y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
+        P, y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
         Number of tag frequency groups; None takes the groups of the fit. seed (int): Seed of floors and intervals.
         RETURNS (dict): "tokens" (number of units), "pairs" (number), "accuracy"; "errors": a row for all tags, one for each
-            group, and their mean; "scores": raw and calibrated value of each metric; "change" of the losses, with intervals;
-            "by": {"unit": what the intervals resample, "n": number of these}.
-        RAISES C001, C002, C071, C294, C296: as `fit`.
+        group, and their mean; "scores": raw and calibrated value of each metric; "change" of the losses, with intervals; "by":
+        {"unit": what the intervals resample, "n": number of these}. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         predictions = self.judge(P, y, groups)
         names = [str(label) for label in self.classes_.tolist()]
@@ -232,7 +232,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
         """Return the (unit, tag) pairs with gold: raw score, calibrated score, and whether the tag is right.
 
-        y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
+        P, y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         _, entries = self._calibrate(P)
         gold = self._read_gold_columns(y, entries.marginals.n_tokens)

@@ -168,10 +168,11 @@ class AnswersPipe(Pipe, AnswersSettings):
             self._write_categories(doc, answer, reading)
             return
         spans, counts = answer.found_in(doc.text, reading, self.types)
+        # "beside" names the scores to store in addition to that of the span, which is the first of SCORES.
         options: dict[str, Any] = {"threshold": self.threshold, "misaligned": self.misaligned, "beside": SCORES[1:]}
         group = spans_from(doc, spans, self.group_key, ents=self.into == ENTS, **options)
         counts = dict(Counter(counts) + Counter(absent=n_missing)) | ({outcome: 1} if outcome else {})
-        group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}
+        group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}  # fields left out by reason, and all
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
         """Write probabilities on `Doc.cats`, and in `Doc.user_data` scores of the category that the answer begins with."""

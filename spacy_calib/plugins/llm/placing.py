@@ -80,28 +80,29 @@ class AnswerText:
         position = start = 0
         # The open objects and lists: (whether it is an object, its node, the node of the key whose value is next, if any).
         stack: list[tuple[bool, int, int | None]] = []
-        while match := (_PART if stack else _OPEN).search(self.text, position):
+        while match := (_PART if stack else _OPEN).search(self.text, position):  # JSON begins with a bracket
             position, part = match.end(), match[0]
-            is_object, node, member = stack[-1] if stack else (False, 0, None)
+            is_object, node, key_node = stack[-1] if stack else (False, 0, None)  # outside: node 0, the whole text
             is_quoted = part[0] == '"'
             is_cut_off = is_quoted and not match[2]  # a string without its closing quote
-            if part in "[{":
+            if part in "[{":  # begins an object or list
                 start = start if stack else match.start()  # of the outermost object or list
-                stack.append((part == "{", self._add_node(node if member is None else member), None))
-            elif part in "]}":
+                stack.append((part == "{", self._add_node(node if key_node is None else key_node), None))
+            elif part in "]}":  # ends the innermost one, and perhaps the outermost
                 stack.pop()
                 self.documents += [] if stack else [self.text[start:position]]
-            elif part == ",":
+            elif part == ",":  # next come a key, or an element of the list
                 stack[-1] = (is_object, node, None)
             elif part != ":" and not is_cut_off:  # a key or value
                 value = _unescape(part) if is_quoted else part
-                is_key = is_object and member is None
+                is_key = is_object and key_node is None
                 if is_key:
-                    member = self._add_node(node)
-                    stack[-1] = (True, node, member)
-                leaf = self._add_node(node) if member is None else member  # a list's element is as deep as the content of a key
-                kind = KEY if is_key else VALUE
-                self.items.append(TextMatch(match.start() + is_quoted, position - is_quoted, value, leaf, kind))
+                    key_node = self._add_node(node)
+                    stack[-1] = (True, node, key_node)
+                # An element of a list gets a node of its own, as deep as the content of a key.
+                item_node = self._add_node(node) if key_node is None else key_node
+                start_and_end = match.start() + is_quoted, position - is_quoted  # without quotes
+                self.items.append(TextMatch(*start_and_end, value, item_node, KEY if is_key else VALUE))
 
     @cached_property
     def _items_by_value(self) -> dict[str, list[TextMatch]]:

@@ -161,13 +161,13 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return name -> probability that its tail begins at token `index`. tails: Name -> its part after earlier tokens."""
+        """Return name -> probability of its tail from token `index` on. tails: Name -> its bytes that are still to come."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
         if tops and not math.isnan(self.logprobs[index]):  # the answer's token may be none of the top ones
             tops.setdefault(self.tokens[index], self.logprobs[index])
         for token, number in tops.items():
-            start = token.lstrip()
+            start = token.lstrip()  # a token may begin with the space before a word
             matches = {
                 name: tail
                 for name, tail in tails.items()
@@ -176,8 +176,8 @@ class Answer:
             # If the token contains whole tails ("New York" and "New"), only the longest counts.
             longest = max((tail for tail in matches.values() if start.startswith(tail)), key=len, default=b"")
             matches = {name: tail for name, tail in matches.items() if not longest or tail == longest}
-            shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))
-            if len(matches) > 1 and token == self.tokens[index]:
+            shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))  # of the token's probability
+            if len(matches) > 1 and token == self.tokens[index]:  # only what follows the answer's own token is known
                 next_sums = self._sum_by_name({name: tail[len(start) :] for name, tail in matches.items()}, index + 1)
                 total = sum(next_sums.values())
                 shares = {name: next_sums[name] / total for name in matches} if total else shares
@@ -260,7 +260,7 @@ class _Places:
         self.text = text
         self._is_taken = bytearray(len(text))  # for each character, whether a field has it
         self._starts: set[tuple[int, str]] = set()  # (first character, label) of each field
-        # Occurrences of words that no equal field has seen yet.
+        # (words, label, whether it may overlap) -> occurrences of the words that no equal field has tried yet.
         self._occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
 
     def take(self, words: str, label: str) -> tuple[int, int] | None:

@@ -43,7 +43,7 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """A generated answer. items: (token, log-probability, top tokens) for each token. outcome: "" if complete, else CUT etc."""
+    """An answer. items: (token, log-probability, top tokens) of each token. outcome: "" if complete, else a key of _REASONS."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
@@ -127,14 +127,12 @@ def _get_text(body: Any) -> str | None:
     """Return the text that a choice has in addition to the tokens, without thoughts; None if it has none."""
     text: Any = get(body, "message", "text", "content", "response", "generated_text")
     # The field is the text, a list of its parts, or an object with one of these; a message without content has the text "".
-    text = (
-        text
-        if isinstance(text, str) or _is_list(text)
-        else get(text, "content", "parts") or ("" if get(body, "message") else None)
-    )
+    if not (isinstance(text, str) or _is_list(text)):
+        text = get(text, "content", "parts") or ("" if get(body, "message") else None)
     if not _is_list(text):
         return text
-    texts = [part for part in (get(part, "text") for part in text if not get(part, "thought")) if isinstance(part, str)]
+    texts = [get(part, "text") for part in text if not get(part, "thought")]  # some parts have no text
+    texts = [part for part in texts if isinstance(part, str)]
     return "".join(texts) if texts else None
 
 
@@ -189,7 +187,7 @@ def _get_bytes(token: Any) -> bytes:
 
 
 def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
-    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The answer, if known."""
+    """Drop from Generation.items thoughts before the answer and special tokens after it. text: The answer, None if unknown."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
@@ -197,12 +195,12 @@ def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
     if text == "":  # all tokens are thoughts
         start = end
     elif answer and answer in whole:
-        start = whole.rfind(answer)
+        start = whole.rfind(answer)  # the last place: thoughts may quote the answer
         end = start + len(answer)
     if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
         start += len(thoughts[0].encode("utf-8", "surrogateescape"))
     if (start, end) != (0, len(whole)):
-        ends = accumulate(len(token) for token, *_ in items)  # of each token, in bytes
+        ends = accumulate(len(token) for token, *_ in items)  # of each token, in bytes; tokens with a byte of the answer stay
         items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
     last = len(items)  # end of the visible tokens; white space after it stays, up to the first special token
     while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):

@@ -136,8 +136,8 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
     unlike = unlike_evidence(card, nlp, docs)  # components whose evidence is not used, so that their weights do not matter
     match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
     pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, component), cutoff, unlike)))
-    components = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
-    return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in components.items() if text]
+    others = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
+    return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in others.items() if text]
 
 
 def learned_state(

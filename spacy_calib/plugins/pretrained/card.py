@@ -220,6 +220,10 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the first of `evaluate_cutoffs` with at least this mean and worst precision, or None. step: 5 tries .05, .10."""
-    results = evaluate_cutoffs(sources)[step - 1 :: step]
+    """Return the lowest cut-off with at least this mean and worst precision over the sources, or None if none has.
+
+    sources (Sequence): Counts of each source, as for `evaluate_cutoffs`. step (int): Distance of the cut-offs to try, in
+    hundredths: 5 tries .05, .10 ... RETURNS (dict | None): "cutoff"; its "mean" and "worst" precision; "kept": mean recall.
+    """
+    results = evaluate_cutoffs(sources)[step - 1 :: step]  # the first of CUTOFFS is .01
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

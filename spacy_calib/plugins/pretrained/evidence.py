@@ -48,8 +48,6 @@ NEEDS = {
 }  # fmt: skip
 # Component -> columns that it fills.
 EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
-
-
 # Tags of proper nouns, of all nouns and of prepositions; dependency labels that names often have; words in lower case; parts of
 # web addresses.
 _PROPER, _NOUN, _PREPOSITION = ("NNP", "NNPS"), ("NN", "NNS", "NNP", "NNPS"), ("IN", "TO")
@@ -60,7 +58,7 @@ _ARTICLE, _POSSESSIVE, _ADDRESS = ("the",), ("'s", "’s", "'", "’"), ("http",
 class EntityEvidence(Part):
     """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
 
-    lists (dict[str, str] | None): Name of a list of names -> checksum.
+    lists (dict[str, str] | None): Lists of names to look words up in: name of each file in `lists` -> its checksum.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
@@ -69,9 +67,8 @@ class EntityEvidence(Part):
     functions: tuple[DocFunction, ...] = ()
 
     def __init__(self, lists: dict[str, str] | None = None):
-        self.lists = dict(lists or {})
-        # Cache: word -> its columns.
-        self._word_rows: dict[str, list[float]] = {}
+        self.lists = dict(lists or {})  # name of each list -> checksum
+        self._word_rows: dict[str, list[float]] = {}  # cache: word -> its flags by `_read_word`, and by `NameLists.describe`
 
     def settings(self) -> dict[str, Any]:
         return {"lists": self.lists}
@@ -137,7 +134,7 @@ class EntityEvidence(Part):
 
 
 def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
-    """Return (P(proper noun) of each token of each Doc, whether the tagger could be read on the Doc)."""
+    """Return, for each Doc, (P(proper noun) of its tokens, 0 if unknown; whether the tagger could be read on the Doc)."""
     proper = [np.zeros(len(doc)) for doc in docs]
     tagger: Any = dict(nlp.pipeline).get("tagger")
     source = SoftmaxSource("tagger")
@@ -157,7 +154,7 @@ def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats]
 
 
 def _read_word(word: str) -> list[float]:
-    """Return the values of _WORD_COLUMNS and _CASE_FLAGS of a word."""
+    """Return flags of a word: _WORD_COLUMNS (letters, address, acronym, initial, symbol, digit, joiner), then _CASE_FLAGS."""
     is_upper, lower = word.isupper(), word.lower()
     return [
         float(value) for value in (
@@ -207,7 +204,7 @@ class EntityMap(Part):
     """The step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
     An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Name of each label
-    number. maps_ (Mapping): Key of NEEDS -> name of the evidence -> coefficient.
+    number. maps_ (Mapping): Components of a map (key of NEEDS) -> its evidence (`SpanEvidence.column`) -> coefficient.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
@@ -240,7 +237,7 @@ class SpanEvidence:
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
-        """Prepare a function for each name of evidence, which is called when a map asks for it."""
+        """Prepare a function for each name of evidence: a piece is computed only if a map asks for it."""
         self.spans, self.raw, self.labels = spans, raw, labels
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
         # Tokens of each entity but the joiners inside it: two in "Zeta-Jones", and in "Johnson & Johnson".

@@ -45,7 +45,7 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others. RETURNS (tuple): (matches; name -> reason, for each component with labels of a card that gets none).
+    speech, "" only others. RETURNS (tuple): (matches; name -> reason, for each component like that of a card that gets none).
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
         component or other labels.
     """
@@ -54,7 +54,7 @@ def find_matches(
     matches, disabled_names, reasons = [], [], {}
     for name in nlp.component_names if requested is None else dict.fromkeys(requested):
         pipe: Any = dict(nlp.components).get(name)
-        similar = [candidate for candidate in cards if candidate.data["language"] == nlp.lang and _reads(candidate, pipe)]
+        similar = [candidate for candidate in cards if candidate.data["language"] == nlp.lang and _is_similar(candidate, pipe)]
         fitting = [candidate for candidate in similar if candidate.labels == tuple(pipe.labels)]
         if fitting and name in nlp.disabled:
             disabled_names.append(name)
@@ -80,7 +80,7 @@ def find_matches(
     return list(best_matches.values()), reasons
 
 
-def _reads(card: Card, pipe: Any) -> bool:
+def _is_similar(card: Card, pipe: Any) -> bool:
     """Return whether a component has at least half of the card's labels, and the card's source reads it."""
     if len(set(card.labels) & set(getattr(pipe, "labels", ()))) < len(card.labels) / 2:
         return False
@@ -105,8 +105,8 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
         # Name in the card -> name in this pipeline.
         names = {name: component if name == card.component else name for name in card.data["fingerprints"]}
         present = {name: actual for name, actual in names.items() if actual in (component, *nlp.pipe_names)}
-        weights = {name: fingerprint(nlp, nlp.get_pipe(actual)) for name, actual in present.items()}
-        changed_components = [actual for name, actual in present.items() if weights[name] != card.data["fingerprints"][name]]
+        prints = {name: fingerprint(nlp, nlp.get_pipe(actual)) for name, actual in present.items()}  # of the weights
+        changed_components = [actual for name, actual in present.items() if prints[name] != card.data["fingerprints"][name]]
         return Match(card, component, tuple(changed_components))
 
     def is_named(card: Card) -> bool:

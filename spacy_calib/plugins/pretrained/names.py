@@ -126,9 +126,9 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     lasts: Index of its first and last token with these two, as "The Guardian" and "McDonald's" may be listed as well.
     """
     is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
-    lengths = ends - starts
-    is_long = lengths > 1
-    ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]  # bare; with article; possessive
+    lengths, is_long = ends - starts, ends - starts > 1
+    # (first token, length): of the bare entity, with its article, and with its possessive
+    ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
 
     def is_listed(kind: str) -> Any:
         # Bit n - 1 at a token: a listed phrase of n tokens begins there. No phrase has more than 60; shifts have a limit.

@@ -83,7 +83,7 @@ def pretrained(
 
 
 def summarize_card(card: Card) -> dict[str, Any]:
-    """Return a card's row in the table of `--list`; log losses are means over the left-out sources."""
+    """Return a card's row for `--list`: the keys of _COLUMNS, and "language"; log losses are means over left-out sources."""
     rows = card.data["left_out"]
     losses = {kind: sum(row[kind]["log_loss"] for row in rows) / max(1, len(rows)) for kind in ("raw", "calibrated")}
     about = {name: card.data[name] for name in ("component", "language", "pipeline", "licence")}

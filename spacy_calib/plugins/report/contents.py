@@ -43,8 +43,9 @@ def view_contents(
     view (JudgedView): Their pairs with gold, not empty. results (Mapping): Evaluation of these: keys of TABLE, "never_right".
     facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and more on the pipe.
     RETURNS (dict): The facts; "unit" (the view's kind), "called" (words for one span, for several), "noun" ("tag" or "label"),
-    "bins" and "documents" (numbers), "counted" and "by" (the documents in words); and results: "verdict", "accuracy" (of the
-    top labels), "table", "figures", "pictures", "groups", "tags", "worst" etc.
+    "bins" and "documents" (numbers), "counted" and "by" (the documents in words); results: "verdict", "never_right", "accuracy"
+    (of the top labels), "table", "figures", "pictures", "groups", "tags", "worst" (tags), "decomposition" (of the Brier score),
+    "errors" (the most confident), "slices", and "conventions", which `pipe_contents` fills in.
     """
     table, never_right = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
@@ -102,8 +103,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the table of figures: a row each for SMCE, mean GMCE, ECE and all metrics.
 
     RETURNS (list[dict]): The keys of each row; a value is None if unknown:
-        name, title: Of the statistic.
-        raw, calibrated: Its value by the raw and the calibrated scores.
+        name, title: Of the statistic. raw, calibrated: Its value by the raw and the calibrated scores.
         raw_low, raw_high, calibrated_low, calibrated_high: 95 % intervals by document; for errors those of the true error.
         debiased: The calibrated error without the part that is noise.
         floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
@@ -130,11 +130,10 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `figures` for metrics; mean losses come first, with intervals. scores: Name -> values by kind."""
-    pair_losses = losses(view.metrics)
-    # Two columns for each loss: that of the raw scores, and that of the calibrated ones.
-    both = (view.pairs.scores, view.calibrated)
-    columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in both]
+    """Return the rows of `figures` for metrics, mean losses with intervals first. scores: Metric -> its "raw", "calibrated"."""
+    pair_losses = losses(view.metrics)  # metrics that are means over the pairs
+    raw_and_calibrated = (view.pairs.scores, view.calibrated)  # so columns of losses alternate, and so do their intervals
+    columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in raw_and_calibrated]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
     titles = {name: title_of(metric, name) for name, metric in view.metrics.items()}
     rows = [
@@ -163,8 +162,7 @@ def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, A
 
 def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
     """Return "names" of a group's tags, "least" and "most" frequency, and their "share" of all gold labels."""
-    tags = view.groups.tags_in(group)
-    counts = view.groups.counts
+    tags, counts = view.groups.tags_in(group), view.groups.counts
     total = int(counts.sum())
     tag_counts = counts[tags]
     return {

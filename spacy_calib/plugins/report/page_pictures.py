@@ -42,7 +42,7 @@ def page_pictures(view: Mapping[str, Any], prefix: str) -> dict[str, list[Any]]:
     # A slice gets the keys of a row of errors, as it is drawn like a group.
     slices = [{"group": row["slice"], "name": row["slice"], **row} for row in (view["slices"] or {"rows": []})["rows"]]
     tops = pictures.get("top")
-    drawings = {
+    drawings = {  # name -> (subject of the alternative text, rows to draw) of each picture
         "reliability": [(f"all {noun}s", pictures["reliability"])],
         "top": [(f"the top {noun}s", tops)] if tops else [],
         "groups": [(f"{row['title']} of the {noun}s", [row]) for row in groups],

@@ -33,8 +33,7 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
     if corpus.of_documents:
         return Passage("", textwrap.shorten(text, _MAX_CHARACTERS, placeholder=" …"), "")
-    lead = "… " if low > first else ""
-    trail = " …" if high < last else ""
+    lead, trail = "… " if low > first else "", " …" if high < last else ""
     gap = text[len(text.rstrip()) :]  # the space after the last token
     return Passage(lead + left.lstrip(), text.rstrip(), gap + right.rstrip() + trail)
 

@@ -185,9 +185,8 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
     Each row has a circle (raw), an arrow, a square (calibrated) with the 95 % interval of the true error, and the noise floor
     as a grey bar.
 
-    rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`.
-    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
-    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`. ax (matplotlib.axes.Axes | None): Axes to draw on;
+    None makes a new figure. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
 
         >>> row = {"group": "all", "raw": 0.07, "calibrated": 0.01, "floor95": 0.02, "true_low": 0.0, "true_high": 0.03}
         >>> [label.get_text() for label in plot_errors([row]).get_yticklabels()]

@@ -48,12 +48,11 @@ def render(
     The stronger the colour, the lower is `Token._.<attr>_score` or `Span._.<attr>_score`. A Doc's `user_data["title"]` becomes
     its heading; so does the category of a Doc whose scores are of the whole text.
 
-    docs (Doc | Span | Iterable): Docs or Spans to show. Only the scores on them are read; no pipeline is needed.
-    style (str): "tokens", or "ents" for entities (or the spans of a span categorizer).
-    attr (str | None): Prefix of the calib pipe's attributes; None takes "calib", or "calib_ent" if only that has scores.
-    page, minify, jupyter: As for `displacy.render`. RETURNS (str | None): The HTML; None in a notebook, where it is displayed.
-    RAISES C001: an unknown style, other objects than Docs and Spans. C095: a Doc has no scores. C096: style "ents", but no
-    spans have scores.
+    docs (Doc | Span | Iterable): Docs or Spans to show. Only the scores on them are read; no pipeline is needed. style (str):
+    "tokens", or "ents" for entities (or the spans of a span categorizer). attr (str | None): Prefix of the calib pipe's
+    attributes; None takes "calib", or "calib_ent" if only that has scores. page, minify, jupyter: As for `displacy.render`.
+    RETURNS (str | None): The HTML; None in a notebook, where it is displayed. RAISES C001: an unknown style, other objects than
+    Docs and Spans. C095: a Doc has no scores. C096: style "ents", but no spans have scores.
 
         >>> html = render(doc, page=True)
         >>> html.splitlines()[0]

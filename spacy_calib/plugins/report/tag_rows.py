@@ -24,9 +24,9 @@ ONE_SIDED = 0.25
 def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     """Return a row for each tag with pairs, gold or predictions in the data, most pairs first.
 
-    RETURNS (list[dict]): "tag", "column", "group", "counted" (frequency that decided the group), "gold" (frequency in this
-    data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if there
-    are enough pairs), "precision"; None if unknown.
+    RETURNS (list[dict]): "tag", "column" (index), "group", "counted" (frequency that decided the group), "gold" (frequency in
+    this data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if
+    there are enough pairs), "precision"; None if unknown.
     """
     gold, n_predicted, precision = _gold_predicted_precision(corpus, view)
     slices = view.tag_slices()

@@ -51,6 +51,7 @@ def right_at(scores: Floats, hits: Any) -> int | None:
     is_near = np.abs(scores - REFERENCE_SCORE) <= BIN_WIDTH
     if is_near.sum() < MIN_PAIRS:
         return None
+    # The mean of these scores may differ from 90 %, so the share of hits is moved by the difference.
     return round(100 * float(np.clip(REFERENCE_SCORE + np.mean(hits[is_near]) - np.mean(scores[is_near]), 0.0, 1.0)))
 
 
@@ -88,7 +89,7 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return (whether an error exceeds its noise floor; whether its interval lies above 0, or without one the same again)."""
+    """Return (whether an error exceeds its noise floor; whether its interval lies above 0; without one the first again)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 
@@ -96,9 +97,10 @@ def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool
 def status_of(evidence: VerdictFigures) -> str:
     """Return the status, a key of HEADINGS.
 
-    If noise floor and interval agree that the error is noise: calibrated; that it is more: nearly calibrated if small, else the
-    leaning. If they disagree: nearly calibrated. "Nearly" needs pairs scored 90 % to be right 85 to 95 % of the time, else the
-    status is the leaning, or, if they disagree, unclear. With few pairs or a high noise floor: unclear.
+    Noise floor and interval vote whether the error is more than noise. Both no: "calibrated". Both yes: "close" if the error is
+    small, else the leaning. One each: "close". But if pairs scored 90 % are not right 85 to 95 % of the time, "close" becomes
+    the leaning or, with one vote each, "unclear". Few pairs, or noise floor or interval above VAGUE without two yes: "unclear".
+    Miscalibrated rare labels: "uneven" or "close-uneven". Evaluated on the fit data: "seen".
     """
     if evidence.was_fitted:
         return "seen"
@@ -176,7 +178,7 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
 
 
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
-    """Return the clause on the error that follows the opening; "" for bad scores if the opening has a figure already."""
+    """Return the clause on the size of the error that follows `_opening`; "" for bad scores if that has a percentage."""
     error, floor95 = evidence.error, evidence.floor95
     votes = exceeds_noise(error, floor95, evidence.low)  # whether noise floor, and interval, say that it is more than noise
     if status == "unclear":
@@ -189,7 +191,8 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
             f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on "
             f"average, where chance alone would show up to {floor95:.3f}{note}"
         )
-    clause = ("no more than chance would show", "which may be chance", "more than chance would show")[sum(votes)]
+    clauses = ("no more than chance would show", "which may be chance", "more than chance would show")  # by number of votes
+    clause = clauses[sum(votes)]
     if evidence.percent_right is None and status != "seen":  # the opening has no figure
         return f": on average its scores are off by {error:.3f}, {clause}"
     if status in ("seen", "sure", "modest", "off"):

@@ -69,7 +69,7 @@ def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list
 
 
 def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextView]:
-    """Yield the views of one pipe: its spans, its words (or the text), and sentences or links as wholes."""
+    """Yield the views of a pipe: entities or spans; words, or the text; sentences or links. suffix: Ends each view's name."""
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)

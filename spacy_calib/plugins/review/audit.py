@@ -110,27 +110,31 @@ def audit_arcs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_pairs(corpus: ScoredCorpus) -> Audit:
-    """List doubtful gold labels where a unit may have several labels (categories that do not exclude each other)."""
+    """Audit units that may have several labels (categories that do not exclude each other): is each label right or not?"""
     with_gold = np.flatnonzero(corpus.hits != UNKNOWN)
     doubts = []
     for i in with_gold.tolist():
         row, tag, score = int(corpus.rows[i]), int(corpus.tags[i]), float(corpus.tag_calibrated[i])
         missing = corpus.hits[i] == WRONG  # gold lacks the label, so that the doubt is whether it should have it
-        gold_and_rival = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)  # -1: none
+        # Gold label, its rival, and the probabilities of the two; -1 for no label.
+        gold_and_rival = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
         doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
     rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
     for row in rows.tolist():  # gold labels below the threshold, unless the component never scores them
         gold = int(corpus.gold[row])
         if gold in scored_tags and (row, gold) not in scored_pairs:
-            doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))
+            doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))  # its probability is practically 0
     # Each pair is a yes-or-no question, whose likelier answer is the top label.
     top_scores, is_top = np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)
     return Audit.from_doubts(doubts, len(with_gold), estimate_wrong(top_scores, is_top))
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit gold spans, each against the top prediction that overlaps it, and missing ones. table: Predicted -> gold name."""
+    """Audit gold spans, each against the top prediction that overlaps it, and predictions that overlap none (missing gold).
+
+    table (Mapping | None): Label of the pipeline -> name in the gold, "" for none; other labels have the same name in both.
+    """
     spans, is_not_blank = corpus.spans, _not_blank(corpus)
     # Bounds of spans are (first token, the one after the last), counted through the corpus.
     firsts = [int(corpus.doc_starts[span.doc]) for span in gold]
@@ -144,14 +148,14 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     p_outside, doubts = _outside_scores(corpus), []
     overlaps = _find_overlaps([bounds for bounds, _ in gold_spans], all_bounds, predictions)
     for (bounds, label), rivals in zip(gold_spans, overlaps, strict=True):
-        if not rivals:  # the most doubtful token decides whether there is an entity
+        if not rivals:  # nothing is predicted there; the token least likely to be outside decides
             score = float(p_outside[slice(*bounds)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bounds, label, "", 1 - score, score, *bounds))
         elif not any((all_bounds[i], names[i]) == (bounds, label) for i in rivals):  # no prediction is equal to the gold
             best = max(rivals, key=lambda i: spans.calibrated[i])
             score, kind = float(spans.calibrated[best]), LABEL if all_bounds[best] == bounds else BORDER
             doubts.append(Doubt(kind, *bounds, label, names[best], 1 - score, score, *all_bounds[best]))
-    overlapping, with_gold = set(chain(*overlaps)), [i for i in predictions if spans.right[i] != UNKNOWN]
+    overlapping, with_gold = set(chain(*overlaps)), [i for i in predictions if spans.right[i] != UNKNOWN]  # indices of spans
     for i in with_gold:
         if i not in overlapping:  # the gold has no span there
             score = float(spans.calibrated[i])

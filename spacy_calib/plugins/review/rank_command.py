@@ -104,7 +104,7 @@ def rank(
     entity_options = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
     flags = [flag for flag, is_given in entity_options.items() if is_given]
     _check_combination(unit, order, queue_output, flags, to_adapt)
-    unit = DOCUMENT if to_adapt else "entity" if flags else unit
+    unit = DOCUMENT if to_adapt else "entity" if flags else unit  # the only unit that these options allow
     how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
     # A file of answers may exist: --ask goes on with it.
     run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
@@ -113,6 +113,7 @@ def rank(
     kind = unit_of(pipe, unit)
     _check_pipe(pipe, kind, queue_output, flags)
     is_on_screen = output is None and format == "table"
+    default_n = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None  # None: all units
     # With these options entities have different probabilities to be sampled, so the answers show no precision.
     has_equal_chances = not (not_accepted or exclude or per_doc)
     plan = QueuePlan(
@@ -121,14 +122,14 @@ def rank(
         min_words=MIN_WORDS if kind == "sentence" else 0,
         accepted=True if accepted else False if not_accepted else None,
         repeats=repeats,
-        n=top or (N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None),
+        n=top or default_n,
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
         labelled=labelled_texts(nlp, exclude) if exclude else None,
         is_sample=kind == "entity" and order == "random" and has_equal_chances and pipe.spans.groups is not None,
     )
-    # A limited queue, or one of longer units, has too few tasks to count.
+    # Memory for scores, and for a task of each token; a limited queue, or one of longer units, has too few tasks to count.
     bytes_per_token = SCORES + (TASKS if plan.n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
     corpus, overlap = run.score(nlp, pipe, "Ranking", watch)

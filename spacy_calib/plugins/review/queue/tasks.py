@@ -34,19 +34,18 @@ class Task:
     """One unit to annotate or check.
 
     text (str): Its sentences; of a document the whole text. tokens (list): (start, end, whether a space follows) of each token
-    of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label
-    (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word with the most
-    doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc, from 0; None
-    for documents. start, end (int | None): First token in the Doc, and the one after the last; None if documents are the rows.
-    words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in the queue, from
-    1. score, raw (float): Probability that the unit is right, after and before calibration. priority (float): Sort key.
-    alternatives (dict): Label -> calibrated probability: of a token or a document with one label, the highest first; of longer
-    units, of the word in `focus`. gold (str | None): Gold label of a token or document. right (bool | None): Whether the unit
-    is right; None if unknown.
-    audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
-    "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
-    (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one. place (tuple):
-    First character in the Doc, and the one after the last. sample (dict | None): For `gold.sampled_answers`.
+    of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS.
+    has_one_label (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word
+    with the most doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc,
+    from 0; None for documents. start, end (int | None): First token in the Doc, and the one after the last; None if documents
+    are the rows. words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in
+    the queue, from 1. score, raw (float): Probability that the unit is right, after and before calibration. priority (float):
+    Sort key. alternatives (dict): Label -> calibrated probability: of a token or a document with one label, the highest first;
+    of longer units, of the word in `focus`. gold (str | None): Gold label of a token or document. right (bool | None): Whether
+    the unit is right; None if unknown. audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score"
+    and, if that is another span, "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the
+    accuracy. asks_each_span (bool): Whether each span is a separate question, so that a deleted span is a wrong one.
+    place (tuple): First character in the Doc, and the one after the last. sample (dict | None): For `gold.sampled_answers`.
     """
 
     text: str
@@ -85,14 +84,15 @@ def tasks_of(queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str
 
 
 def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[str, str]) -> Task:
-    """Return the task at an index of the queue. The other arguments are those of `tasks_of`."""
+    """Return the task of the unit at an index of `queue.order`. The other arguments are those of `tasks_of`."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
+    # First token in the corpus, and the one after the last: of the unit, and of the text that shows it.
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
-    doc, right, is_whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
     first, last = _find_context(corpus, unit_first, unit_last)
-    offset, is_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
+    doc, right, tokens = int(corpus.docs[unit_first]), int(units.right[number]), _offsets(corpus, first, last)
+    doc_start, is_row = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit  # a row has scores of its tags
     focus, alternatives = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if is_row else {}
-    if units.kind in ("sentence", DOCUMENT) and not is_row:
+    if units.kind in ("sentence", DOCUMENT) and not is_row:  # a unit of several rows
         focus, alternatives = find_doubtful_word(corpus, unit_first, unit_last, queue.values)
     gold = int(corpus.gold[unit_first])
     return Task(
@@ -103,9 +103,9 @@ def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[st
         has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
         doc=doc,
-        sentence=None if is_whole else int(corpus.sentences[unit_first] - corpus.sentences[offset]),
-        start=None if corpus.of_documents else unit_first - offset,
-        end=None if corpus.of_documents else unit_last - offset,
+        sentence=None if units.kind == DOCUMENT else int(corpus.sentences[unit_first] - corpus.sentences[doc_start]),
+        start=None if corpus.of_documents else unit_first - doc_start,
+        end=None if corpus.of_documents else unit_last - doc_start,
         words=int(corpus.lengths[unit_first:unit_last].sum()),
         origin=corpus.origin(doc),
         rank=index + 1,
