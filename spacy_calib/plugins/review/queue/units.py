@@ -117,7 +117,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
-    """Return whether each unit is labelled: its text or its Doc's text is, or that of a unit with an equal key; shape (n_units,).
+    """Return whether each unit is labelled: its text, its Doc, or one with an equal key is; shape (n_units,).
 
     keys (Digests): Digest of each unit's text, from `unit_keys`. labelled (Digests): Digests of the labelled texts.
     """
