@@ -168,7 +168,8 @@ def make_plan(
     plan, context = _with_context(plan, data, learn_context, learning)
     pairs = plan.pairs_of(data)
     loss, context_loss = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
-    return plan.with_context_scores(data) if not context.why and (context.is_required or context_loss <= loss) else plan
+    is_used = not context.why and (context.is_required or context_loss <= loss)
+    return plan.with_context_scores(data) if is_used else plan
 
 
 def _with_scaling(

@@ -54,7 +54,7 @@ class AdaptationFit:
         """Summarize the adaptation and its effect on held-out top entries. labels: Name of each tag.
 
         RETURNS (dict): "entries", "right": Numbers of top entries, and of right ones. "leading", "other": Slope and intercept
-            of both maps. "offsets": Label -> offset. "before", "after": Results of `evaluate_scores`, or None.
+            of both maps. "offsets": Label -> offset. "before", "after": `evaluate_scores` without it and of `held_out`.
         """
         top = np.flatnonzero(self.entries.is_top)
         held_out, top_entries = self.held_out, self.entries.take(top)
