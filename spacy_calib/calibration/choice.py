@@ -168,7 +168,8 @@ def make_plan(
     plan, context = _with_context(plan, data, learn_context, learning)
     pairs = plan.pairs_of(data)
     loss, context_loss = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
-    return plan.with_context_scores(data) if not context.why and (context.is_required or context_loss <= loss) else plan
+    is_used = not context.why and (context.is_required or context_loss <= loss)
+    return plan.with_context_scores(data) if is_used else plan
 
 
 def _with_scaling(
@@ -231,9 +232,10 @@ def _map_plans(
 ) -> Iterator[CalibrationPlan]:
     """Yield a plan for each method with each number of groups: one map per group, with its out-of-fold log losses.
 
-    With few documents they are not compared. If a token may have several labels, Platt scaling is tried too, and is compared
-    even with few documents. why (str): Why no map is compared, or "".
+    With few documents they are not compared. If a token may have several labels, Platt scaling replaces vector scaling: it is
+    compared even with few documents. raw: The plan to which maps are added. why (str): Why no map is compared, or "".
     """
+    # Name of a method, prototype of its maps, number of groups, and why it is not compared (or "").
     method_why = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
     methods = [(name, prototype, n, method_why) for n in selector.n_groups for name, prototype in selector.methods.items()]
     if not inputs.scalable:
@@ -250,12 +252,9 @@ def _map_plans(
             yield replace(raw, name=name, why=next(filter(None, reasons)))
             continue
         compared_names.add(name)
-        losses, size = (
-            log_losses(score_by_group(prototype, groups, pairs, folds), pairs.hits),
-            prototype.n_parameters * len(groups),
-        )
+        losses = log_losses(score_by_group(prototype, groups, pairs, folds), pairs.hits)
         plan = replace(raw, name=name, groups=groups, evaluation_groups=groups, prototype=prototype.clone())
-        yield replace(plan, losses=losses, size=size)
+        yield replace(plan, losses=losses, size=prototype.n_parameters * len(groups))
 
 
 def score_by_group(prototype: Recalibrator, groups: Groups, pairs: Pairs, folds: Ints) -> Floats:

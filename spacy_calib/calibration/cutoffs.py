@@ -129,12 +129,12 @@ class EntityScores:
     def type_probability(self, type_index: int) -> Floats:
         """Return P(type) of each token, shape (n,).
 
-        A token without an entry of the type gets the threshold times P(inside an entity); if O has no entry either, times the
-        probability of all labels without an entry.
+        Without an entry P(type) is below the threshold, and estimated: as the threshold times P(inside an entity), or times the
+        probability of all labels without an entry if O has none either, so that P(inside an entity) is not known.
         """
-        missing = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
-        missing = np.where(self.has_type(OUT), self.inside_probability, missing)
-        return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), self.threshold * missing)
+        without_entry = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
+        estimate = self.threshold * np.where(self.has_type(OUT), self.inside_probability, without_entry)
+        return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), estimate)
 
     def has_type(self, type_index: int) -> NDArray[np.bool_]:
         """Return whether each token has an entry of this type (or of O), shape (n,)."""

@@ -65,12 +65,9 @@ class EntityTokens:
             types=types,
             n_types=len(EntityTypes.from_labels(labels, has_prefix).names),
             scores=EntityScores(corpus.rows, types.of_label[corpus.tags], corpus.tag_calibrated, n, threshold),
-            is_scored=is_scored,
-            gold=type_of_label[corpus.gold],
-            predicted=type_of_label[corpus.labels],
-            documents=corpus.documents,
-            entities=entities,
-        )
+            is_scored=is_scored, gold=type_of_label[corpus.gold], predicted=type_of_label[corpus.labels],
+            documents=corpus.documents, entities=entities,
+        )  # fmt: skip
 
     def keys(self, per: str) -> tuple[str, ...]:
         """Return the keys of the cut-offs: ("all",), or each entity type of the recognizer if `per` is "label"."""
@@ -89,6 +86,7 @@ class EntityTokens:
         values = {}
         for key in self.keys(per):
             in_gold = self.in_gold(key, per)
+            # Rounded, so that no exact score of a private text is saved as a cut-off.
             probability = round_down(key_probability(key, per, self.scores, self.types)[in_gold])
             values[key] = find_recall_threshold(probability, self.documents[in_gold], recall, confidence)
         return RecallCutoffs(recall, confidence, per, values)

@@ -29,8 +29,8 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     n = len(scores)
     order = np.argsort(scores, kind="stable")
     sorted_scores = scores[order]
-    # Equal scores are found or missed together, so a cut-off is at the first of them. Its index is the number of scores below.
-    n_missed = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1])[:n])
+    # Equal scores are found or missed together, so a cut-off is at the first of them. Its index is the number of scores missed.
+    n_missed = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1])[:n])  # [:n]: none if n is 0
     n_missed = n_missed[n_missed <= (1 - recall) * n]
     p_values = miss_p_values(n_missed, n, _effects(documents[order], n_missed, 1 - recall), 1 - recall)
     is_safe = p_values <= 1 - confidence

@@ -42,8 +42,8 @@ def span_features(spans: Spans) -> Floats:
 def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
     """Return the inputs of the regression: features, indicators of groups, these times the span's logit, further logits.
 
-    A span's logit is that of the product of its tokens' scores. groups (Ints): Group of each span in [0, n_groups), -1 for
-    none. The last columns are logits of k further scores per span.
+    A span's logit is that of the product of its tokens' scores. Further logits are of the k other scores that the source has of
+    a span (`further_scores`). groups (Ints): Group of each span in [0, n_groups), -1 for none.
     RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
     """
     is_member = groups[:, None] == np.arange(n_groups)

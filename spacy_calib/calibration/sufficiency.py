@@ -28,14 +28,10 @@ def evaluate_held_out(judged_pairs: JudgedPairs) -> HeldOut:
     pairs, scores = judged_pairs.pairs, judged_pairs.calibrated
     units = documents_or_blocks(pairs.rows, judged_pairs.documents)
     raw_losses, calibrated_losses = log_losses(pairs.scores, pairs.hits), log_losses(scores, pairs.hits)
-    mean, error = mean_with_error(calibrated_losses - raw_losses, units)
+    difference, error = mean_with_error(calibrated_losses - raw_losses, units)
     top = top_pairs(pairs)
     return HeldOut(
-        raw=float(raw_losses.mean()),
-        calibrated=float(raw_losses.mean()) + mean,
-        error=error,
-        tokens=len(top),
-        off_raw=ece(pairs, top=top) or 0.0,
-        off=ece(pairs, scores, top=top) or 0.0,
+        raw=float(raw_losses.mean()), calibrated=float(raw_losses.mean()) + difference, error=error, tokens=len(top),
+        off_raw=ece(pairs, top=top) or 0.0, off=ece(pairs, scores, top=top) or 0.0,
         excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),
-    )
+    )  # fmt: skip

@@ -102,7 +102,7 @@ class _OffsetProblem:
         return self.margins + np.repeat(offsets[self.present], self.counts)
 
     def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
-        """Return the log loss of each unit's pairs with these offsets, (n_units,). shifted_margins: Log-odds plus offsets."""
+        """Return the log loss of each unit, (n_units,): the sum of softplus(x) - hit * x, with x = shifted_margins."""
         return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> Floats:

@@ -59,7 +59,8 @@ def find_threshold(
 
     scores (Floats): Calibrated score of each span, (n,). hits: Whether each span is right, (n,). documents (Ints): The
         document of each span; spans of one document count for less if they are right or wrong together.
-    precision, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
+    precision, confidence (float): In (0, 1). RETURNS (Threshold): Its `cutoff` is None if none passes. RAISES C001: a number
+        out of range. C002: lengths differ.
     """
     check_shares(precision=precision, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"hit": hits, "document": documents})
@@ -67,11 +68,10 @@ def find_threshold(
     descending, right = scores[order], hits[order].astype(bool)
     if not len(scores):
         return Threshold(None, 0)
-    # Equal scores are kept or dropped together. A cut-off is known by its index in n_kept.
+    # The number of spans that each cut-off keeps; equal scores are kept or dropped together. A cut-off is an index in it.
     n_kept = np.flatnonzero(np.append(descending[1:] != descending[:-1], True)) + 1
     n_right = np.cumsum(right)[n_kept - 1]
-    size = effective_sizes(right, documents[order], n_kept, n_right)
-    error = 1 - confidence
+    size, error = effective_sizes(right, documents[order], n_kept, n_right), 1 - confidence
     starts, p_values = _starts(n_kept, size, precision, error), binomial_p_values(n_right / n_kept, size, precision)
     passes = p_values <= _shared_level(size[starts], precision, error)
     cutoffs = np.arange(len(passes))
@@ -83,6 +83,7 @@ def find_threshold(
         return Threshold(None, len(scores))
     index = int(passing_cutoffs[-1])  # the sequence of tests alone guarantees the precision (scripts/promise_table.py)
     share_right = float(n_right[index] / n_kept[index])
+    # The lower bound allows for the choice of the cut-off: its error rate is divided by the number of sequences (Bonferroni).
     low = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)[0]
     high = prediction_interval(share_right, size[index], size[index], confidence)[1]
     return Threshold(float(descending[n_kept[index] - 1]), len(scores), int(n_kept[index]), int(n_right[index]), low, high)
@@ -109,16 +110,16 @@ def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
 
 
 def _shared_level(size: Floats, precision: float, error: float) -> float:
-    """Return the significance level of all tests, at which any first test of a sequence passes by chance with P = error.
+    """Return the significance level of all tests at which P(the first test of any sequence passes by chance) = error.
 
     By chance: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
-    above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests of the sequences add almost nothing: the
-    cut-offs that miss the precision and are tested first lie in the same range, where tests in equal steps of log size are
-    least dependent.
+    above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests add almost nothing: a sequence errs only
+    if the first cut-off that it tests and that misses the precision passes, and sequences that start higher share that one.
 
     size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
     """
-    return _level_of(tuple(np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64).tolist()), precision, error)
+    sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)  # whole numbers that never fall
+    return _level_of(tuple(sizes.tolist()), precision, error)
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +139,7 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
 
 
 def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
-    """Return how many independent spans those kept at each cut-off are worth, shape (n_cutoffs,).
+    """Return how many independent spans carry as much information as the spans kept at each cut-off, shape (n_cutoffs,).
 
     That is their number over the design effect of documents (Kish 1965). right, documents: Whether each span is right, and
     its document, by falling score, (n_spans,). n_kept, n_right (Ints): Spans kept at each cut-off, and right ones (n_cutoffs,).
@@ -146,16 +147,16 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
-    # If the first i spans are kept, n is the number kept of a document, k of right ones among them, p the share of all that are
-    # right. Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off. The arrays
-    # n and k are those of the document of the span at each place, once this span is kept.
-    order = np.argsort(documents, kind="stable")
+    # At a cut-off, n spans of a document are kept, k of these are right, and p is the share of right ones among all kept spans.
+    # The effect is the sum over documents of (k - p n)^2, which follows from sums of k^2, k n and n^2, over its expected value
+    # for independent spans. The arrays n and k are those of each span's document, if this span is the last one kept.
+    order = np.argsort(documents, kind="stable")  # by document, then by falling score
     first = np.append(True, documents[order][1:] != documents[order][:-1])
     start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
     hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
     n: Ints = np.arange(len(order)) - start + 1
     k: Ints = n_hits - (n_hits - right[order])[start]
-    # What the span at each place adds to k^2, k n and n^2 of its document: before it they were (k - hit)^2 and so on.
+    # Keeping a span adds this to k^2, k n and n^2 of its document: they were (k - hit)^2, (k - hit) (n - 1) and (n - 1)^2.
     increments = np.empty((len(order), 3))
     increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
     kk, kn, nn = np.cumsum(increments, axis=0)[n_kept - 1].T
@@ -163,24 +164,24 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
     residual = kk - 2 * share * kn + share**2 * nn
     independent = n_kept * share * (1 - share)
     effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(n_kept)), where=independent > 0))
-    # A few spans can all be right by chance and show no effect: the correlation within documents is that of all spans.
+    # A few spans can all be right by chance and show no effect. So it is at least that of the correlation in all spans (at -1).
     mean_others = nn / n_kept - 1  # mean number of other spans in a span's document
     correlation = (effect[-1] - 1) / mean_others[-1] if independent[-1] > 0 else 1.0
     return sizes / np.maximum(effect, 1 + min(1.0, correlation) * mean_others)
 
 
 def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
-    """Return p values of exact binomial tests: P(at least a share of `size` spans is right) if each is with P = precision."""
+    """Return p values of exact binomial tests: P(at least share * size of `size` spans are right), each with P = precision."""
     from scipy.special import betainc
 
-    k = share * size
+    k = share * size  # number of right spans; like the size it may be a fraction, which `betainc` allows
     return np.where(k > 0, betainc(np.maximum(k, 1e-9), size - k + 1, precision), 1.0)
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
     """Return the prediction interval of the share of hits in new_size units, given a share of hits in size units.
 
-    The prediction is beta-binomial. RETURNS (tuple): (low, high).
+    The prediction is beta-binomial, with the prior of Jeffreys (hence 0.5). RETURNS (tuple): (low, high).
     """
     from scipy.stats import betabinom
 
@@ -194,7 +195,7 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def round_down(scores: Floats) -> Floats:
     """Round scores down, to three digits of the smaller of p and 1 - p: 0.8537 -> 0.853, 0.994178 -> 0.99417.
 
-    Cut-offs are chosen among rounded scores, so that no saved cut-off is the score of a text. No result is above its score.
+    Cut-offs are chosen among rounded scores, so that no exact score of a private text is saved. No result is above its score.
     """
     distance = np.maximum(np.minimum(scores, 1 - scores), 1e-9)  # from 0 or 1
     scale = 10.0 ** (2 - np.floor(np.log10(distance)))

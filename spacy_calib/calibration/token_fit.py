@@ -166,6 +166,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
     fold_scores = cross_fit(folds_of(documents, _FOLDS), score)
+    # The normalization also reads `before_maps`.
     predictions = Predictions.of_pairs(data.kept_pairs, 0.0).replace_unchecked(scores=fold_scores, before_maps=pairs.scores)
     return apply_steps(calibration.steps_after(maps), predictions).scores
 

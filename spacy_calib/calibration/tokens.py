@@ -62,7 +62,7 @@ class PredictedLabels:
         scores (Scores): The probabilities of the source, which give the added entries their raw scores.
         """
         is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
-        if predictions.levels is not None:
+        if predictions.levels is not None:  # an entry below the threshold, which only a scaling reads, does not count
             is_predicted &= predictions.is_kept
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):
             return predictions  # each label on the Docs has an entry
@@ -102,12 +102,15 @@ class Normalization:
     other: Recalibrator | None
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Divide the scores of each token by their sum. Predicted labels below the threshold are left out and unchanged."""
+        """Divide the scores of each token by their sum. Predicted labels below the threshold are left out and unchanged.
+
+        With "other", the sum includes the probability of all labels without an entry, calibrated by the map `other`.
+        """
         if not len(predictions.scores):
             return predictions
-        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept
+        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept  # rows ascend
         sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
-        if self.how == "other":  # `other` was fitted to scores before the maps
+        if self.how == "other":  # `_fit_other` learned its map from scores before the maps, so the same are read here
             scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
             missing = missing_probability(rows, np.where(is_kept, scores, 0.0), n)
             sums = sums + (missing if self.other is None else self.other.predict(missing))
@@ -209,14 +212,10 @@ class TokenCalibration:
 
         calibration = cls(
             part("maps", lambda maps: GroupedRecalibrator.from_state(maps, load)),
-            scaling=part("scaling"),
-            context=part("context"),
-            normalize=normalize,
-            other=part("other"),
+            scaling=part("scaling"), context=part("context"), normalize=normalize, other=part("other"),
             adaptations=tuple(state["adaptations"] or ()),
-            recall_cutoffs=state["recall_cutoffs"],
-            label_cutoffs=state["label_cutoffs"],
-        )
+            recall_cutoffs=state["recall_cutoffs"], label_cutoffs=state["label_cutoffs"],
+        )  # fmt: skip
         calibration._check_parts()
         return calibration
 

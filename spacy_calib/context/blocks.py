@@ -126,20 +126,20 @@ def pair_inputs(
     pairs (tuple): Token, tag, log-odds of each pair, and whether it is the top one of its token. n_tags (int): Tags of the fit.
     """
     rows, tags, log_odds, is_top = pairs
-    # `top` is the index of a pair's rival among the two highest entries of its token. Without words there are four blocks.
-    n, top, has_words = n_tags + 1, is_top.astype(np.intp), len(blocks) > 4
+    # `rival` is the index of a pair's rival among the two highest entries of its token. Without words there are four blocks.
+    n, rival, has_words = n_tags + 1, is_top.astype(np.intp), len(blocks) > 4
     # Rows: a constant, log-odds of the pair and of its rival, entropy, knots (N_SCORES rows in all), then features.
     numbers = np.empty((N_SCORES + has_words * len(columns), len(rows)))
-    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds, tokens.top_log_odds[top, rows], tokens.entropy[rows]
+    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds, tokens.top_log_odds[rival, rows], tokens.entropy[rows]
     numbers[1:3] /= _UNIT
     np.maximum(numbers[_BENT] - _ALL_BENDS, 0.0, out=numbers[4:N_SCORES])
-    tag_codes = 2 * np.minimum(tags, n_tags) + top
-    codes = _codes_of_tags(n_tags)[: 6 if has_words else 1].take(tag_codes, axis=1)
-    codes[0] += _clip_tags(tokens.top_tags[top, rows], n_tags)
+    tag_codes = 2 * np.minimum(tags, n_tags) + is_top
+    codes = _codes_of_tags(n_tags)[: len(CODE_BLOCKS) if has_words else 1].take(tag_codes, axis=1)
+    codes[0] += _clip_tags(tokens.top_tags[rival, rows], n_tags)  # the first of CODE_BLOCKS is "rival"
     if has_words:
         numbers[N_SCORES:] = columns[:, rows]
         (forms, endings), (previous, following) = word_indices, tokens.neighbours
-        # In the order of CODE_BLOCKS, without "rival".
+        # One row for each of the other CODE_BLOCKS; the code of a word is index * n + tag, and stays negative if it is unknown.
         token_codes = np.concatenate((endings, forms, previous[1], following[1], tokens.words.shapes)).reshape(5, -1)
         token_codes[:2] *= n
         token_codes[2:4] = _clip_tags(token_codes[2:4], n_tags)
@@ -149,10 +149,10 @@ def pair_inputs(
 
 @lru_cache(maxsize=64)
 def _codes_of_tags(n_tags: int) -> Ints:
-    """Return the part of a pair's code in each block of CODE_BLOCKS that its tag code decides, (6, number of tag codes)."""
-    n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)
+    """Return the part of a pair's code that depends on its tag code, in each block of CODE_BLOCKS, (6, number of tag codes)."""
+    n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)  # tag code: 2 * tag + is_top
     tags = tag_codes // 2
-    # `pair_inputs` adds the rest: the rival's tag, ending * n, form * n, the previous tag, the next tag, the shape.
+    # `pair_inputs` adds the other part: the rival's tag, ending * n, form * n, the previous tag, the next tag, the shape.
     return np.stack([tag_codes * n, tags, tags, tags * n, tags * n, 4 * tag_codes])
 
 

@@ -41,7 +41,8 @@ class TokenScores:
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
         n = len(words.forms)
-        # The index of each token's highest and second entry; _NO_TOP and _NO_NEIGHBOUR are indices of values added at the end.
+        # The index of each token's highest and second entry. _MISSING is appended to the values of the entries, so that
+        # the indices _NO_TOP and _NO_NEIGHBOUR find it.
         top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
         second = not_top[find_top(rows[not_top], scores[not_top])]
         entries = np.full((2, n), _NO_TOP)
@@ -55,13 +56,11 @@ class TokenScores:
         neighbours[0, 1:] = neighbours[1, :-1] = np.where(self.is_scored, entries[0], _NO_NEIGHBOUR)
         neighbours[:, words.starts] = _NO_NEIGHBOUR  # none across the boundary of two Docs
         previous, following = neighbours[0, :-1], neighbours[1, 1:]
-        self.neighbours = (
-            (entry_log_odds[previous], entry_tags[previous]),
-            (entry_log_odds[following], entry_tags[following]),
-        )
-        probabilities = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
-        surprise = -probabilities * np.log(probabilities)
-        self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
+        self.neighbours = tuple((entry_log_odds[index], entry_tags[index]) for index in (previous, following))
+        left_over = 1.0 - np.bincount(rows, scores, n)
+        probabilities = np.maximum(np.concatenate((scores, left_over)), 1e-300)  # above 0, for the logarithm
+        of_entries, of_left_over = np.split(-probabilities * np.log(probabilities), [len(scores)])
+        self.entropy: Floats = np.bincount(rows, of_entries, n) + of_left_over
 
 
 class Feature(ABC):

@@ -202,9 +202,8 @@ class FurtherScores:
         if self.model_ is None:
             return predictions
         top = np.flatnonzero(predictions.is_top)
-        return predictions.replace_unchecked(
-            scores=self.adjust(predictions.rows, predictions.tags, predictions.scores, top, predictions.words)
-        )
+        scores = self.adjust(predictions.rows, predictions.tags, predictions.scores, top, predictions.words)
+        return predictions.replace_unchecked(scores=scores)
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
         """Return new scores of n entries: recalibrated for top labels (at the indices `top`); other labels share the rest."""
@@ -249,9 +248,9 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """The token labels that belong to each span label: labels of equal number belong together, -1 belongs to none.
+    """The token labels that match each span label, such as B-X and I-X for X: matching labels have equal numbers.
 
-    tags, labels (Ints): Number of each token label, and of each span label.
+    tags, labels (Ints): Number of each token label, and of each span label, by column; -1 if it matches none.
     """
 
     tags: Ints = saved_field(wholes(-1))
@@ -278,21 +277,21 @@ class LabelMatch(Serializable):
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
         """Return, for n tokens in spans, the sum of the adjusted scores of the token labels that match the span's label, (n,).
 
-        tokens, labels (Ints): Token, and label of its span. The sum is 1 for a token without scores or a label without match.
+        view: All tokens. tokens, labels (Ints): Token, and its span's label, (n,). 1 without scores or without matching labels.
         """
-        # Labels past the end, which were appended after the fit, have the number -1.
+        # The appended -1 is for columns past the end: labels that were appended after the fit.
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         span_numbers = label_numbers[np.minimum(labels, len(self.labels))]
-        # A table with a row for each token in a span and a column for each number has the sums of adjusted scores.
+        # `sums` has a row for each token in a span and a column for each number: its sum of adjusted scores.
         entries, in_spans = view.tokens, np.zeros(len(view.forms), dtype=np.intp)
         in_spans[tokens] = 1
-        row_of_token, n_columns = np.cumsum(in_spans) - 1, 1 + int(label_numbers.max())
+        row_of_token, n_rows, n_columns = np.cumsum(in_spans) - 1, int(in_spans.sum()), 1 + int(label_numbers.max())
         entry_numbers = tag_numbers[np.minimum(entries.tags, len(self.tags))]
         index = np.flatnonzero((entry_numbers >= 0) & (in_spans[entries.rows] > 0))
         cells = row_of_token[entries.rows[index]] * n_columns + entry_numbers[index]
-        sums = np.bincount(cells, view.adjusted_scores[index], n_columns * int(in_spans.sum()))
-        is_unknown = (entries.top_tags[0, tokens] < 0) | (span_numbers < 0)
-        return np.where(is_unknown, 1.0, np.minimum(sums[row_of_token[tokens] * n_columns + span_numbers], 1.0))
+        sums = np.bincount(cells, view.adjusted_scores[index], n_rows * n_columns).reshape(n_rows, n_columns)
+        is_unknown = (entries.top_tags[0, tokens] < 0) | (span_numbers < 0)  # no scores, or no match
+        return np.where(is_unknown, 1.0, np.minimum(sums[row_of_token[tokens], span_numbers], 1.0))
 
 
 @dataclass(frozen=True, eq=False)

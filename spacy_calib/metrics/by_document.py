@@ -171,26 +171,26 @@ def resample_means(
 def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
     """Return how far the mean of each resample is from that of the data, in standard errors of the resample; rows are sorted.
 
-    totals (Floats): Of each resample the number of values, the sum over documents of their squared numbers of values, and for k
-        columns of values the sums over documents of residual, residual^2, and residual * number, shape (2 + 3 k, n_samples).
+    totals (Floats): Sums over the documents of each resample, (2 + 3 k, n_samples): a row of the number of values, one of its
+        square; then, of k columns of values, k rows of residual (`_residuals`), k of residual^2, k of residual * number.
     RETURNS (Floats): Shape (k, n_samples).
     """
     sizes, squared_sizes = totals[:2]
-    sums, squares, products = np.split(totals[2:], 3)
-    shifts = sums / sizes
+    sums, squares, products = np.split(totals[2:], 3)  # (k, n_samples) each
+    shifts = sums / sizes  # mean of the resample - mean of the data
     # The sum over documents of (residual - shift * number of values)^2, for the standard error in each resample.
     spreads = squares - 2 * shifts * products + shifts**2 * squared_sizes
     spreads[spreads <= ROUNDING_NOISE * squares] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # n / (n - 1), as in a sample variance
         distances = shifts / (np.sqrt(n_documents / max(1, n_documents - 1) * spreads) / sizes)
-    rows = np.sort(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), axis=1)
-    # Infinite distances, of resamples without variance, become quantiles of Student's t at their rank.
-    index, rank = np.nonzero(~np.isfinite(rows))
+    distances = np.sort(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), axis=1)  # 0 / 0 (no shift) becomes 0
+    # A distance is infinite if the resample has no variance: it becomes the quantile of Student's t at its rank.
+    index, rank = np.nonzero(~np.isfinite(distances))
     if len(index):
         from scipy.special import stdtrit
 
-        rows[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (rows.shape[1] + 1))
-    return rows
+        distances[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
+    return distances
 
 
 def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
@@ -324,6 +324,7 @@ class ErrorSums:
         """Return how much noise of the bins adds to each group's squared error (Kumar et al. 2019, section 5), (groups, 1)."""
         n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
         gap, count = np.split(self.total(), 2)
+        # A document's gaps in each cell, less those that the cell's mean gap would give its pairs.
         residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)
         spread = residuals.multiply(residuals) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
         return np.asarray(self.groups @ (spread / count) / (self.groups @ count))
@@ -335,7 +336,7 @@ def resample_error(
 ) -> ResampledError | None:  # fmt: skip
     """Resample an l2 calibration error by document, for its interval or for paired differences of errors.
 
-    scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
+    scores, hits, documents (ArrayLike): Probability, hit, document of n pairs. n_bins (int): Bins of equally many pairs each.
     bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Resamples. seed (int): Seed of the random numbers.
     groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of the errors of the groups.
     RETURNS (ResampledError | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
@@ -370,7 +371,7 @@ def error_interval(
     above `high`. Simulated 95 % intervals covered the true error in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 %
     with 5. Resamples use the bins of all data: new bins for each resample give the same coverage, more slowly.
 
-    scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
+    scores, hits, documents (ArrayLike): Probability, hit, document of n pairs. n_bins (int): Bins of equally many pairs each.
     bin_size (int | None): Pairs per bin instead. groups: Group of each pair (-1: none), to average the errors of the groups.
     RETURNS (Interval | None): None without pairs. RAISES C001: values out of range, n_samples too few. C002: lengths differ.
     """
@@ -383,6 +384,9 @@ def mean_gmce_interval(
     pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
     n_samples: int = 1000, seed: int = 0,
 ) -> Interval | None:  # fmt: skip
-    """Return the 95 % interval by document of the true mean GMCE (unweighted, over groups with pairs); None without pairs."""
+    """Return the 95 % interval by document of the true mean GMCE, unweighted, over groups with pairs; None without pairs.
+
+    pairs, groups, scores, n_bins: As in `gmce`. documents: Document of each pair. n_samples (int): Resamples. seed: Of these.
+    """
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.find(pairs.tags))

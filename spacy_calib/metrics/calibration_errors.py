@@ -80,7 +80,7 @@ def calibration_error_interval(
 def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
     """Return the shared marginal calibration error (Kranzlein et al. 2021, eq. 2), the l2 error of all pairs.
 
-    pairs (Pairs): n pairs. scores (ArrayLike | None): n probabilities that replace the raw scores. n_bins (int): Adaptive bins.
+    pairs (Pairs): n pairs. scores (ArrayLike | None): n scores that replace raw ones. n_bins (int): Bins of equally many pairs.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> pairs = Pairs(np.arange(4), np.zeros(4, dtype=int), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
@@ -99,8 +99,8 @@ def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
 def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10) -> list[float | None]:
     """Return the grouped marginal calibration errors (Kranzlein et al. 2021, eq. 3): the l2 error of each group's pairs.
 
-    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
-    n_bins (int): Number of adaptive bins.
+    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. scores (ArrayLike | None): n scores instead of the raw ones.
+    n_bins (int): Number of bins of equally many pairs, in each group.
     RETURNS (list): One error per group, None for a group without pairs. RAISES C001: values out of range. C002: lengths differ.
 
         >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
@@ -122,9 +122,9 @@ def mce(
 ) -> tuple[float | None, dict[int, float]]:
     """Return the marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
 
-    pairs (Pairs): n pairs. scores (ArrayLike | None): n probabilities that replace the raw scores. n_bins (int): Adaptive bins.
+    pairs (Pairs): n pairs. scores (ArrayLike | None): n scores that replace raw ones. n_bins (int): Bins of equally many pairs.
     min_pairs (int): Tags with fewer pairs are left out.
-    RETURNS (tuple): The error (None if no tag has enough pairs) and the error of each tag, by column.
+    RETURNS (tuple): (error, None if no tag has enough pairs; dict of column of a tag -> its l2 error).
     RAISES C001: min_pairs is not a whole number of at least 1.
 
         >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)

@@ -89,8 +89,8 @@ def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
     """Return the indices of the pairs that are a scored token (no white space) with its predicted label, or of all entities."""
     if view.kind == "entities":
         return np.arange(len(view))
-    rows = view.pairs.rows
-    indices: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.is_counted[rows])
+    rows, has_gold = view.pairs.rows, corpus.hits >= 0  # the entries of the corpus that are pairs of the view
+    indices: Ints = np.flatnonzero((corpus.tags[has_gold] == corpus.labels[rows]) & corpus.is_counted[rows])
     return indices
 
 

@@ -28,7 +28,7 @@ def noise_floor(
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
     scores (ArrayLike): n scores: all of them for the floor of SMCE, the scores of one group for the floor of its GMCE.
-    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Simulated data sets.
+    n_bins (int): Bins of equally many pairs. bin_size (int | None): Pairs per bin instead. n_samples: Simulated data sets.
     RETURNS (NoiseFloor | None): Mean and 95 % quantile; a measured error near them may be all noise. None without scores.
     RAISES C001: values out of range, n_samples below 1.
 
@@ -48,9 +48,9 @@ def mean_gmce_floor(
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 
-    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores. n_bins (int):
-        Adaptive bins. n_samples (int): Simulated data sets. seed (int): Of the random numbers. RETURNS (NoiseFloor | None):
-        None if no group has pairs. RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
+    pairs, groups, scores, n_bins: As in `gmce`. n_samples (int): Data sets to simulate. seed (int): Seed of the random numbers.
+    RETURNS (NoiseFloor | None): Mean and 95 % quantile; None if no group has pairs.
+    RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
 
         >>> pairs = Pairs(np.arange(2), np.array([0, 1]), np.array([1.0, 1.0]), [1, 0], n_units=2)
         >>> mean_gmce_floor(pairs, Groups(("1", "2"), np.array([0, 1])))  # scores of 1 leave nothing to chance

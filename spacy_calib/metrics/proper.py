@@ -88,6 +88,7 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
     """Return (mean of n values, its standard error). documents (Ints): Document of each value; documents are independent."""
     mean = float(values.mean())
     _, codes = np.unique(documents, return_inverse=True)
+    # Values of one document may be correlated, so their deviations are added up before they are squared.
     residuals = np.bincount(codes, weights=values) - mean * np.bincount(codes)
     return mean, float(np.sqrt((residuals**2).sum()) / len(values))
 

@@ -84,9 +84,10 @@ def _sum_with_error(
     codes (Ints): Number of each score's document, from 0. overdispersion (float | None): Variance of all documents over
         that of independent scores; it counts as much as _PRIOR documents in the average with these ones. None for no average.
     """
-    sizes, sums = np.bincount(codes).astype(np.float64), np.bincount(codes, probabilities - right)
-    independent_variance = (probabilities * (1.0 - probabilities)).sum()
-    n_documents = max(len(sizes), 2)
+    sizes, sums = np.bincount(codes).astype(np.float64), np.bincount(codes, probabilities - right)  # by document
+    independent_variance = (probabilities * (1.0 - probabilities)).sum()  # of the sum, if scores are calibrated
+    n_documents = max(len(sizes), 2)  # a single document has 0 degrees of freedom, so its error is not used
+    # The variance of the sum, from the squared deviations of the documents' sums from their mean.
     variance = n_documents / (n_documents - 1.0) * (np.square(sums).sum() - np.square(sums.sum()) / n_documents)
     freedom = max(np.square(sizes.sum()) / np.square(sizes).sum() - 1.0, 0.0)  # Kish's effective number of documents - 1
     if overdispersion is not None:
@@ -146,7 +147,8 @@ def judge_slices(
     """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
 
     slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): The indices
-        of these pairs for all tokens, (n,), which show how much more documents vary than independent scores.
+        of these pairs for all tokens, (n,), which show how much more documents vary than independent scores. n_bins (int):
+        Maximum number of bins of a slice; small slices have fewer. seed (int): Seed of the random numbers.
     RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices left out. "rows": for each other slice
         "slice" (its name), the fields of the `Gap` of its top labels, the errors of these pairs as in `error_row` (without
         "group" and "tags"), and "off": whether its scores are significantly too high or too low.

@@ -36,10 +36,9 @@ def calibration_table(
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": loss -> {"value", "low", "high"}.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
-    parts = [
-        ("all", len(groups.of_tag), slice(None)),
-        *zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True),
-    ]
+    # (name, number of tags, indices of the pairs) of each row.
+    group_parts = zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
+    parts = [("all", len(groups.of_tag), slice(None)), *group_parts]
     rows = [error_row(name, n_tags, pairs, calibrated_scores, index, n_bins, seed, documents) for name, n_tags, index in parts]
     rows.append(_mean_row(rows[1:], pairs, calibrated_scores, groups, n_bins, seed, documents))
     scores_by_kind = {"raw": pairs.scores, "calibrated": calibrated_scores}
@@ -47,14 +46,10 @@ def calibration_table(
     for short, metric in check_short_names(metrics).items():
         figures[short] = {kind: figure_of(metric, scores, pairs.hits) for kind, scores in scores_by_kind.items()}
     return {
-        "tokens": pairs.n_units,
-        "pairs": len(pairs.scores),
-        "accuracy": accuracy(pairs),
+        "tokens": pairs.n_units, "pairs": len(pairs.scores), "accuracy": accuracy(pairs),
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
-        "errors": rows,
-        "scores": figures,
-        "change": _loss_changes(pairs, calibrated_scores, documents, seed, metrics),
-    }
+        "errors": rows, "scores": figures, "change": _loss_changes(pairs, calibrated_scores, documents, seed, metrics),
+    }  # fmt: skip
 
 
 def error_row(
@@ -73,13 +68,10 @@ def error_row(
     raw, calibrated, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
     interval = None if documents is None else error_interval(calibrated, hits, documents[index], n_bins, seed=seed)
     return {
-        "group": group,
-        "tags": tags,
-        "pairs": len(raw),
-        "raw": calibration_error(raw, hits, n_bins),
-        "calibrated": calibration_error(calibrated, hits, n_bins),
+        "group": group, "tags": tags, "pairs": len(raw),
+        "raw": calibration_error(raw, hits, n_bins), "calibrated": calibration_error(calibrated, hits, n_bins),
         **_true_error(interval, noise_floor(calibrated, n_bins, seed=seed)),
-    }
+    }  # fmt: skip
 
 
 def _mean_row(

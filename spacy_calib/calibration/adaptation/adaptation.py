@@ -95,7 +95,10 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """Fit a line for each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds to map."""
+    """Fit a line to log-odds for each spread of the prior; return the mean of the lines, weighted by evidence.
+
+    margins, hits, weights: Log-odds to map, whether it is right, and weight of each entry, (n,).
+    """
     if not len(margins):
         return Line()
     lines, log_evidence = zip(*(_fit_line_with_spread(margins, hits, weights, spread) for spread in prior.spreads), strict=True)
@@ -236,7 +239,7 @@ class Adaptation(Serializable):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = TOKEN_PRIOR) -> Adaptation:
-        """Fit one map to the top entries and another to the others. groups (Groups): Groups of the tags."""
+        """Fit one map to the top entries and another to the others. groups: Of the tags. prior: How far scores may be off."""
         subsets = (entries.take(np.flatnonzero(entries.is_top == is_top)) for is_top in (True, False))
         return cls(groups, *(AdaptationMap.fit(subset, groups, prior) for subset in subsets))
 

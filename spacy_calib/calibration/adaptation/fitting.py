@@ -54,7 +54,7 @@ class AdaptationFit:
         """Summarize the adaptation and its effect on held-out top entries. labels: Name of each tag.
 
         RETURNS (dict): "entries", "right": Numbers of top entries, and of right ones. "leading", "other": Slope and intercept
-            of both maps. "offsets": Label -> offset. "before", "after": Results of `evaluate_scores`, or None.
+            of both maps. "offsets": Label -> offset. "before", "after": `evaluate_scores` without it and of `held_out`.
         """
         top = np.flatnonzero(self.entries.is_top)
         held_out, top_entries = self.held_out, self.entries.take(top)
@@ -86,8 +86,7 @@ def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | No
     interval = mean_interval(scores - entries.hits, entries.documents)
     assert interval is not None
     return {
-        "expected": float(scores.mean()),
-        "log_loss": float(log_losses(scores, entries.hits).mean()),
+        "expected": float(scores.mean()), "log_loss": float(log_losses(scores, entries.hits).mean()),
         "ece": calibration_error(scores, entries.hits, int(np.clip(len(entries) // _PER_BIN, 1, _BINS)), norm="l1"),
         "gap": {"value": interval.estimate, "low": interval.low, "high": interval.high},
-    }
+    }  # fmt: skip

@@ -53,7 +53,7 @@ def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -
 
 
 def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Make the grouping of tag frequency groups. Registered as spacy-calib.TFG.v1. n_groups (int): G, at least 1."""
+    """Make a function that groups tags by falling frequency into n_groups or fewer groups. Registered as spacy-calib.TFG.v1."""
     check_count("n_groups", n_groups)
     return partial(tag_frequency_groups, n_groups=n_groups)
 

@@ -63,7 +63,7 @@ class HistogramBinning(Recalibrator):
         mass = np.ones(len(scores)) if weights is None else weights
         counts = np.bincount(bins, weights=mass, minlength=len(self.edges_) + 1)
         sums = np.bincount(bins, weights=mass * self._targets(scores, hits, weights), minlength=len(self.edges_) + 1)
-        self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
+        self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)  # never 0 / 0
 
     def _targets(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
         """Return n numbers, one per pair: the value of a bin is their mean over its pairs. Here they are the hits, 0 or 1."""

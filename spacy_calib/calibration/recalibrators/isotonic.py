@@ -29,9 +29,10 @@ def _one_value_per_point(fields: dict[str, Any]) -> str:
 
 
 def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return where the slope between two levels begins and ends: inside the gap of scores, in its outer quarters.
+    """Return the scores at which the slope between two levels begins and ends: in the first and last quarter of their gap.
 
-    below, above (Floats): Score on each side of each gap. If a gap has no room for other numbers, both are returned.
+    `between` takes numbers there that are no score of the fit, so that none is saved; a gap without room keeps its own ends.
+    below, above (Floats): The scores at the ends of each gap, (n_gaps,).
     """
     gap = above - below
     lower, upper = between(below, below + gap / 4), between(above - gap / 4, above - gap / 32)
@@ -43,7 +44,6 @@ class IsotonicRegression(Recalibrator):
     """Isotonic regression (Zadrozny and Elkan 2002): level stretches, with a slope in the gap of scores between two of them.
 
     At the scores of the fit it equals scikit-learn's. A slope begins and ends inside its gap, so that no fitted score is saved.
-
     x_, y_ (Floats): Scores (ascending) and probabilities (never falling) of the points between which the map is linear.
     """
 

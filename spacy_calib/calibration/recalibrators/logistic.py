@@ -58,9 +58,8 @@ class LogisticMap(Recalibrator):
         if values.get("coefficients_") is not None:
             coefficients = floats()(values["coefficients_"], "learned.coefficients_")
             if len(coefficients) != len(self.no_change) or (coefficients[: self.slopes] < 0).any():
-                raise InvalidState(
-                    "learned.coefficients_", f"{len(self.no_change)} numbers, the first {self.slopes} of at least 0"
-                )
+                requirement = f"{len(self.no_change)} numbers, the first {self.slopes} of at least 0"
+                raise InvalidState("learned.coefficients_", requirement)
             self.coefficients_ = coefficients
         return self
 

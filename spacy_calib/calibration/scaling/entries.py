@@ -153,10 +153,13 @@ class PairwiseScaler:
         return np.concatenate(scaled_parts)
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Scale the entries of so few tokens that their table fits in memory. starts (Ints): First entry of each token."""
+        """Scale the entries of few tokens, whose table fits in memory: a softmax of each token's margins, and that of its rest.
+
+        starts (Ints): First entry of each token. tags, scores, is_input: Of each entry, as in `Scaling.scale`.
+        """
         lengths = np.diff(starts, append=len(tags))
         token = np.repeat(np.arange(len(starts)), lengths)
-        # n_tags is the code of the rest; a tag of that number or a higher one was appended after the fit.
+        # Index in `biases`: n_tags is for the rest, n_tags + 1 for all tags that were appended after the fit.
         tag_codes = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
         inputs = np.maximum(logs - np.log(FLOOR), 0.0)
@@ -167,14 +170,14 @@ class PairwiseScaler:
         if self.diagonal is not None:
             margins += self.diagonal[tag_codes] * inputs
         if is_input is not None:
-            inputs[~is_input] = 0.0  # they influence no other tag
+            inputs[~is_input] = 0.0  # not before: an entry that is no input influences its own margin, but no other tag's
         if self.n_columns > 1:
             terms = self._pairwise_terms(starts, lengths, tag_codes, inputs)
             margins += _cells(terms, token, self.column_of[tag_codes])
             rest_margins += _column(terms, self.column_of[self.n_tags])
         if max(np.abs(margins).max(), np.abs(rest_margins).max()) > _SAFE_MARGIN:
             input_margins = margins if is_input is None else np.where(is_input, margins, -np.inf)
-            highest = np.maximum(np.maximum.reduceat(input_margins, starts), rest_margins)
+            highest = np.maximum(np.maximum.reduceat(input_margins, starts), rest_margins)  # subtracted, or exp overflows
             # An entry that is no input may be above the highest, and then gets the probability 1.
             margins, rest_margins = np.minimum(margins - highest[token], _LARGEST), rest_margins - highest
         odds = np.exp(margins)

@@ -43,11 +43,12 @@ class Objective:
     Each element is scaled by the curvature of the loss at the start, or the search would take several times as many steps.
 
     scaling (Scaling): Its `pairwise` and `biased` decide which weights there are; its `ridge_` is their L2 penalty.
-    pairs (Pairs): Pairs that reach FLOOR. n_tags (int): Number of tags.
+    pairs (Pairs): Pairs that reach FLOOR. n_tags (int): Number of tags. Attributes: `gold`: whether each of the `entries` is
+    the right outcome. `codes`: the pairs of tags with a weight. `penalty`, `units`: L2 penalty and scale of each parameter.
     """
 
     def __init__(self, scaling: Scaling, pairs: Pairs, n_tags: int):
-        """Build the sparse design matrix of the pairs, the penalties, and the unit of each parameter: 1 / sqrt(curvature)."""
+        """Build the sparse design matrix of the entries, the penalties, and the unit of each parameter: 1 / sqrt(curvature)."""
         from scipy.sparse import csr_matrix
 
         self.entries = entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
@@ -58,13 +59,15 @@ class Objective:
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
         else:
-            n = len(entries.tags) if scaling.pairwise == "self" else 0  # codes: tag * (n_tags + 2) + the same tag
+            n = len(entries.tags) if scaling.pairwise == "self" else 0  # "none": no weights
+            # Source and target are one tag, so its code, source * (n_tags + 2) + target, is tag * (n_tags + 3).
             codes, targets, inputs = (entries.tags * (n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
         self.codes, column = number_codes(codes, (n_tags + 2) ** 2)
         self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
         bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES
         self.penalty = np.repeat([PRIOR, bias_penalty, scaling.ridge_], [1, self.n_biases, len(self.codes)])
         probabilities = np.exp(entries.logs)
+        # The curvature of the log loss: the sum of p (1 - p) * feature^2, which `_gradient` adds up for squared features.
         variance = probabilities * (1.0 - probabilities)
         curvature = self._gradient(variance, entries.logs**2, self.design.power(2)) + self.penalty
         curvature[0] += 1.0  # never 0, whatever the data are like
