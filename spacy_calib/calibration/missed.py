@@ -65,9 +65,12 @@ class EntityTokens:
             types=types,
             n_types=len(EntityTypes.from_labels(labels, has_prefix).names),
             scores=EntityScores(corpus.rows, types.of_label[corpus.tags], corpus.tag_calibrated, n, threshold),
-            is_scored=is_scored, gold=type_of_label[corpus.gold], predicted=type_of_label[corpus.labels],
-            documents=corpus.documents, entities=entities,
-        )  # fmt: skip
+            is_scored=is_scored,
+            gold=type_of_label[corpus.gold],
+            predicted=type_of_label[corpus.labels],
+            documents=corpus.documents,
+            entities=entities,
+        )
 
     def keys(self, per: str) -> tuple[str, ...]:
         """Return the keys of the cut-offs: ("all",), or each entity type of the recognizer if `per` is "label"."""

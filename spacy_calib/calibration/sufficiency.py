@@ -31,7 +31,11 @@ def evaluate_held_out(judged_pairs: JudgedPairs) -> HeldOut:
     difference, error = mean_with_error(calibrated_losses - raw_losses, units)
     top = top_pairs(pairs)
     return HeldOut(
-        raw=float(raw_losses.mean()), calibrated=float(raw_losses.mean()) + difference, error=error, tokens=len(top),
-        off_raw=ece(pairs, top=top) or 0.0, off=ece(pairs, scores, top=top) or 0.0,
+        raw=float(raw_losses.mean()),
+        calibrated=float(raw_losses.mean()) + difference,
+        error=error,
+        tokens=len(top),
+        off_raw=ece(pairs, top=top) or 0.0,
+        off=ece(pairs, scores, top=top) or 0.0,
         excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),
-    )  # fmt: skip
+    )

@@ -212,10 +212,14 @@ class TokenCalibration:
 
         calibration = cls(
             part("maps", lambda maps: GroupedRecalibrator.from_state(maps, load)),
-            scaling=part("scaling"), context=part("context"), normalize=normalize, other=part("other"),
+            scaling=part("scaling"),
+            context=part("context"),
+            normalize=normalize,
+            other=part("other"),
             adaptations=tuple(state["adaptations"] or ()),
-            recall_cutoffs=state["recall_cutoffs"], label_cutoffs=state["label_cutoffs"],
-        )  # fmt: skip
+            recall_cutoffs=state["recall_cutoffs"],
+            label_cutoffs=state["label_cutoffs"],
+        )
         calibration._check_parts()
         return calibration
 

@@ -46,10 +46,14 @@ def calibration_table(
     for short, metric in check_short_names(metrics).items():
         figures[short] = {kind: figure_of(metric, scores, pairs.hits) for kind, scores in scores_by_kind.items()}
     return {
-        "tokens": pairs.n_units, "pairs": len(pairs.scores), "accuracy": accuracy(pairs),
+        "tokens": pairs.n_units,
+        "pairs": len(pairs.scores),
+        "accuracy": accuracy(pairs),
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
-        "errors": rows, "scores": figures, "change": _loss_changes(pairs, calibrated_scores, documents, seed, metrics),
-    }  # fmt: skip
+        "errors": rows,
+        "scores": figures,
+        "change": _loss_changes(pairs, calibrated_scores, documents, seed, metrics),
+    }
 
 
 def error_row(
@@ -68,10 +72,13 @@ def error_row(
     raw, calibrated, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
     interval = None if documents is None else error_interval(calibrated, hits, documents[index], n_bins, seed=seed)
     return {
-        "group": group, "tags": tags, "pairs": len(raw),
-        "raw": calibration_error(raw, hits, n_bins), "calibrated": calibration_error(calibrated, hits, n_bins),
+        "group": group,
+        "tags": tags,
+        "pairs": len(raw),
+        "raw": calibration_error(raw, hits, n_bins),
+        "calibrated": calibration_error(calibrated, hits, n_bins),
         **_true_error(interval, noise_floor(calibrated, n_bins, seed=seed)),
-    }  # fmt: skip
+    }
 
 
 def _mean_row(

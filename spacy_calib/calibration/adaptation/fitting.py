@@ -86,7 +86,8 @@ def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | No
     interval = mean_interval(scores - entries.hits, entries.documents)
     assert interval is not None
     return {
-        "expected": float(scores.mean()), "log_loss": float(log_losses(scores, entries.hits).mean()),
+        "expected": float(scores.mean()),
+        "log_loss": float(log_losses(scores, entries.hits).mean()),
         "ece": calibration_error(scores, entries.hits, int(np.clip(len(entries) // _PER_BIN, 1, _BINS)), norm="l1"),
         "gap": {"value": interval.estimate, "low": interval.low, "high": interval.high},
-    }  # fmt: skip
+    }
