@@ -73,12 +73,13 @@ class LabelScheme:
 
     def unknown_in(self, confusions: Iterable[tuple[str, str]]) -> list[str]:
         """Return the gold labels that match no label of the component. confusions: (predicted label, gold label) pairs."""
-        known_names = {*self.gold, *map(self.name, self.gold.values())}
+        known_names = {*self.gold, *map(self.name, self.gold.values())}  # as in the gold, and as in the pipe
         return list(dict.fromkeys(name for _, name in confusions if name not in known_names))
 
     @property
     def is_plain(self) -> bool:
         """Whether the names in the pipe merge exactly the labels that the gold merges, so that these names can be compared."""
+        # Labels have the same name in the pipe if and only if they have the same first label in the gold.
         named_labels = [label for label in self.first_of if self.name(label)]
         # Reversed, so that the first label of each name remains.
         first_by_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))

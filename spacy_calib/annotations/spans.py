@@ -176,7 +176,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether a gold span with the label covers the gold token aligned with the unit. rows: Units."""
+        """Return whether a gold span with the label covers the gold token of each. rows, hashes (n,): Tokens, their labels."""
         hits = self.aligned_gold(example)[rows] == hashes
         alignment = example.alignment.x2y
         # `aligned_gold` has one label of each token; gold spans that overlap give it further ones.

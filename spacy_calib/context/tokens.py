@@ -266,7 +266,7 @@ class LabelMatch(Serializable):
         """Match labels by name.
 
         has_prefixes (bool): Whether token labels begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels under the
-            names that tokens use; the one label "" (of sentences) matches every token label.
+            names that tokens use, of which several can be equal; the one label "" (of sentences) matches every token label.
         """
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))

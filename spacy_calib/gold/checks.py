@@ -159,10 +159,11 @@ def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, s
 
 
 def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
-    """Return (number of wrong predictions, number that the scores expect), without units whose two top scores are equal.
+    """Return (number of wrong predictions, number that the scores expect), to find gold that is the component's own output.
 
-    overlapping (bool): Whether a unit may have several labels. Each pair is then a decision: for the label if its score reaches
-    a cut-off, .5 or the minimum score of right labels, whichever gives fewer errors.
+    Units whose two top scores are equal are left out: the component may have taken either label. overlapping (bool): Whether a
+    unit may have several labels. Each pair is then a decision: for the label if its score reaches a cut-off. The component's
+    own is unknown: .5 or the minimum score of right labels, whichever gives fewer errors.
     """
     if not overlapping:
         top = top_pairs(pairs)

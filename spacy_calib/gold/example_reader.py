@@ -60,13 +60,12 @@ class _Batch:
 class ExampleReader:
     """Pairs the scores of predicted Docs with gold, batch by batch, without keeping Docs in memory.
 
-    source (BoundSource): The source, updated if the component gets new labels. lowest (float): Minimum score of entries.
-    event (str): When a span is right, such as "exact". words_of (Callable | None): Predicted Docs -> the words of their tokens.
-    in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents.
-    counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
-    unit (str), files (Sequence[int]): What a document is, and the number of each document's gold file; set by `data`.
-    n_gold, n_unknown (int): Tokens with gold, and with an unknown gold label.
-    why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
+    source (BoundSource): The source, updated if the component gets new labels. lowest (float): Minimum score of entries. event
+    (str): When a span is right, such as "exact". words_of (Callable | None): Predicted Docs -> the words of their tokens.
+    in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents. counts, span_counts
+    (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc. unit (str), files (Sequence[int]):
+    What a document is, and the number of each document's gold file; set by `data`. n_gold, n_unknown (int): Tokens with gold,
+    and with an unknown gold label. why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
     """
 
     def __init__(

@@ -205,6 +205,7 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 
     fit, present (Calibrator): The new and the former pipe; `present` is adapted by this call. examples (Sequence): The gold of
         the fit under the label names of `present`, with Docs that the pipes before the source have processed.
+    RETURNS (FitComparison): Which one has the lowest loss, or, if they cannot be compared, which one is kept and why.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
     present_texts = present.learned.seen_texts

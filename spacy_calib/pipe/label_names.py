@@ -163,7 +163,10 @@ def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
 
 
 def shown_names(pipe: Calibrator) -> dict[str, str]:
-    """Return component's label -> name to display, "" without scores: for pretrained maps the label itself, else the gold's."""
+    """Return label of the component -> name to display, "" for a label without scores; labels outside of a map are missing.
+
+    With pretrained maps, whose own names the user never saw, a label is its own name; else the name is that of the gold.
+    """
     table = map_of(pipe.source) or {}
     return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
 

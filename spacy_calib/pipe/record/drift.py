@@ -54,7 +54,10 @@ class UnitScores:
 
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
-        """Take the scored tokens of a corpus, without white space. labels (Sequence[str]): The source's, perhaps edit trees."""
+        """Take the predicted label of each scored token of a corpus, without white space.
+
+        labels (Sequence[str]): Of the source's columns; for lemmas these are edit trees, and the lemma's most probable counts.
+        """
         rows = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
         # Of several edit trees that yield one lemma, the most probable overwrites the others.

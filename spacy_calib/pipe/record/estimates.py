@@ -121,6 +121,7 @@ class Residuals(Serializable):
 
     def shift_variance(self, weights: Floats) -> float:
         """Estimate by moments the variance between documents of the mean residual per token. weights: Of the kinds, (k,)."""
+        # Observed variance of the weighted residuals, less what it were if tokens were independent.
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 

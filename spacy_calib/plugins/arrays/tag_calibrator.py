@@ -285,7 +285,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
 
 def _read_fit_scores(calibrator: TagCalibrator, P: Any, y: NDArray[Any]) -> tuple[Scores, list[Any]]:
-    """Return (scores of P to fit on, label of each column), and set n_features_in_ and feature_names_in_ of the calibrator."""
+    """Return (scores of P to fit on, label of each column), and set n_features_in_ and feature_names_in_ of the calibrator.
+
+    P: Matrix or DataFrame (n, k), or a triple (rows, tags, scores). Labels are `classes`, else the column names or the triple's
+    tags, else those of y.
+    """
     labels = None if calibrator.classes is None else np.asarray(calibrator.classes).tolist()
     if labels is not None and len({str(label) for label in labels}) != len(labels):
         raise calib_error("C001", name="classes", wanted="distinct labels, one for each column", given=labels)

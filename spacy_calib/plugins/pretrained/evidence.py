@@ -276,6 +276,7 @@ class SpanEvidence:
 
     def has(self, needs: Sequence[str]) -> Any:
         """Return for each entity, (n,), whether its Doc has all of `needs`, a value of NEEDS such as ("tagged", "listed")."""
+        # These columns repeat a flag of the Doc at each token, so that an entity's first token has it.
         flags = [self._columns[name][self.spans.starts] > 0 for name in needs]
         return np.all([np.ones(len(self.spans), dtype=bool), *flags], axis=0)
 

@@ -155,7 +155,10 @@ def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, lis
 
 
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
-    """Return the components whose evidence in `docs`, the card's sentences, does not correlate with the card's evidence."""
+    """Return the components whose output on `docs`, the card's sentences, is unlike that which the card was fitted on.
+
+    Their output is compared as evidence: name of a column -> one whole number per token, which must correlate with the card's.
+    """
     card_columns = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
     evidence = read_evidence(nlp, docs) if card_columns else {}
 

@@ -90,7 +90,10 @@ def audit(
 
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
-    """Return whether the audit needs scores below the threshold: only for one label per row, not for arcs or spans."""
+    """Return whether the audit needs scores of labels below the threshold: not for arcs and spans, which it lists by others.
+
+    span_labels (Sequence[str]): Labels of the spans that the source scores; empty if it scores tokens only.
+    """
     return not (annotation.kind.overlapping or annotation.kind.of_arcs or span_labels)
 
 

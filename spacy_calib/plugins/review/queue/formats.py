@@ -174,9 +174,9 @@ def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
 
 
 def to_names(tasks: Iterable[Task]) -> Iterator[str]:
-    """Yield the lines of a CSV table of entities, after a mark by which spreadsheets recognize UTF-8.
+    """Yield the lines of a CSV table with a row for each entity (name), after a mark by which spreadsheets recognize UTF-8.
 
-    Columns "start" and "end" count characters of the "document", which has its id as name, or the line of its text.
+    "document" is the id of its text, else the number of the line; "start" and "end" count characters of the document.
     """
     yield "\ufeff"
     named_tasks = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
