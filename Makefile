@@ -15,7 +15,7 @@ TESTS ?= tests/test_lowest.py tests/sources tests/pipe tests/test_registry.py te
 	tests/calibration/recalibrators tests/calibration/scaling tests/plugins/arrays tests/cli/test_fit_command.py tests/cli/test_evaluate_command.py tests/cli/test_info_command.py
 # Known there: the config of old spaCy cannot hold labels that end in a dollar sign, its beam_ner has other defaults, its numpy takes more memory.
 KNOWN := --deselect tests/sources/test_dollars.py --deselect tests/sources/ner/test_recognizer.py::test_factories_have_the_same_settings_and_meta \
-	--deselect tests/calibration/scaling/test_log_linear.py::test_tokens_with_hundreds_of_equal_tags_take_little_memory
+	--deselect tests/calibration/scaling/test_scaling.py::test_tokens_with_hundreds_of_equal_tags_take_little_memory
 
 # Every Python that can be had, for test-versions: on the path, or one of pyenv's.
 VERSIONS ?= 3.10 3.11 3.12 3.13
