@@ -91,7 +91,7 @@ def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> b
 
 
 def unpack(data: bytes, format: str) -> Any:
-    """Return the state that `pack` packed. RAISES UnreadableState: other or damaged bytes. OtherVersion: another version."""
+    """Return the state in bytes of `pack` with this `format` name. RAISES UnreadableState: other bytes. OtherVersion."""
     try:
         outer = _decode(data)
         if outer["format"] != format:

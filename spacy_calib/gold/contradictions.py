@@ -404,7 +404,7 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
         golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, is_exclusive=False))
     right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, right)
-    # One Doc has all spans, so the merged group has too. With REJECTED it would be read as a group where others are unknown.
+    # A Doc without rejections has all spans, so the merged group has, too, but contradictory ones; REJECTED would deny it.
     if any(gold.rejected_keys is None for gold in golds):
         doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in contradictory)
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]

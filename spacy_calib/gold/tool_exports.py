@@ -232,7 +232,7 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
 
 
 def is_training(record: dict[str, Any]) -> bool:
-    """Return whether a record is an example of spaCy's training data."""
+    """Return whether a record is training data of spaCy 3: a text with "entities" or "cats"."""
     return "text" in record and ("entities" in record or "cats" in record)
 
 

@@ -235,7 +235,7 @@ class ResampledError(ResampledFigure):
     """A calibration error. From `values` and `corrected` the noise of the bins is subtracted, so they may be below 0."""
 
     def interval(self, coverage: float = 0.95) -> Interval:
-        """Return the interval of the true error.
+        """Return the interval of the true error, which is never below 0: resamples below 0 count as 0.
 
         coverage (float): Confidence level. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples.
 

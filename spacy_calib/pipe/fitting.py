@@ -297,7 +297,7 @@ def fit_calibrator(
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     data, plan = inputs.data, choose(inputs, choosing)
     learning.update(0.0)
-    conventions = conventions_in(inputs)
+    conventions = conventions_in(inputs)  # labels that component and gold use differently
     context = plan.context.context if plan.uses_context and plan.context is not None else None
     if isinstance(context, TokenContext) and context.shrink:
         context.line_ = fit_platt_on_agreeing_tokens(data.kept_pairs, conventions)  # scores shrink towards this line

@@ -51,7 +51,7 @@ class WeightWatch:
 
     def __init__(self) -> None:
         self._model: Any = None  # the model that was checked last
-        self._reads: list[Any] = []  # functions that return the last small arrays of it, and of those that it listens to
+        self._reads: list[Any] = []  # functions that return a few small arrays of it, and of models it listens to
         self._sample: list[Any] | None = None  # bytes of these arrays at the last check; None before
         self._has_changed = False  # result of the last full comparison
 

@@ -75,7 +75,7 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels from Docs of the fit, and set `distributions`: whether all values map labels to scores.
+        """Learn the labels from Docs of the fit, and set `distributions`: whether each value is a dict, not one number.
 
         RETURNS (tuple): Labels with a score that settings and component do not name. RAISES: As in the base class.
         """

@@ -54,7 +54,7 @@ class Objective:
         self.entries = entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
         self.gold = _find_gold(entries, pairs)
         self.has_biases = scaling.biased
-        self.n_biases = n_tags + 2 if scaling.biased else 0
+        self.n_biases = n_tags + 2 if scaling.biased else 0  # two more: the rest, and tags unknown to the fit
         # The design matrix has a row for each entry (target) and a column for each pair of tags (source, target) that occurs.
         if scaling.pairwise == "all":
             codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]

@@ -119,7 +119,7 @@ def _select_labels(
 
 
 def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -> None:
-    """Replace the new calib pipe by the old one, as it was or adapted, and restore its figures in the pipeline's meta data.
+    """Replace the new calib pipe by the old one, adapted if that won the comparison, with its figures in the pipeline's meta.
 
     reload (Callable): Loads the pipeline as it was.
     """

@@ -149,7 +149,7 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:
-    """Return the evidence in some Docs, as cards store it: component -> column -> an integer from 0 to 9 for each token."""
+    """Return what cards compare of components: component -> column of evidence -> its value, 0 to 9, at each token of Docs."""
     columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.clip(0, 9).round().astype(int).tolist(), strict=True))
     return {component: {name: columns[name] for name in names} for component, names in EVIDENCE_OF.items()}
 

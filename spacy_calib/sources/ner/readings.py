@@ -102,7 +102,7 @@ class GreedyReading(EntityReading):
         return marginals
 
     def biluo_marginals(self) -> Floats:
-        """Return P(BILUO tag) of each token: as in `openings`, and inside of entities P(its type) times P(I- or L-)."""
+        """Return P(BILUO tag), (n_tokens, 1 + 4 * n_types); in an entity P(its opening, of its type) times P(I-) or P(L-)."""
         n_types = len(self.types)
         # Columns: 0 is O; 1 + 4 * k to 4 + 4 * k are B-, I-, L- and U- of type k.
         marginals = np.zeros((self.n_tokens, 1 + 4 * n_types))

@@ -53,7 +53,7 @@ def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyPar
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """The prediction of a parser for one Doc. arcs (NDArray[int64]): (offset of the head, label hash) of each token."""
+    """The prediction of a parser for one Doc. arcs (n_tokens, 2): head.i - token.i, label hash; int64."""
 
     probabilities: ArcProbabilities
     arcs: NDArray[np.int64]
