@@ -108,7 +108,7 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
 
 
 def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
-    """Print the expected accuracy and drift verdict of each slice. title: Of the interval column. unit: "token" or "document"."""
+    """Print the expected accuracy and drift verdict of each slice. title: Of the intervals. unit: "token" or "document"."""
     msg.divider(f"By {slices['by']}, the worst to be expected first")
     columns = (
         TableColumn("Slice", "slice", align="l"),
