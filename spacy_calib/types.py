@@ -135,11 +135,12 @@ class Marginals:
 class Spans:
     """n labelled spans (entities, for instance) of tokens, which are numbered by row.
 
-    starts, ends (Ints): First row of each span, and last row + 1, shape (n,). labels (Ints): Label of each span, as a column of
-    the source's span labels. token_scores (Floats): Marginal of the span's label at each of its tokens, shape (sum(ends -
-    starts),). scores (Floats): The source's own probability of each span, in [0, 1]. on_doc (NDArray[bool]): True if the span
-    is on the Doc, False if the source only considers it as a candidate. further_scores (Floats | None): k more scores of each
-    span, in [0, 1], which its recalibrator uses too, shape (n, k).
+    starts, ends (Ints): First row of each span, and last row + 1, shape (n,).
+    labels (Ints): Label of each span, as a column of the source's span labels.
+    token_scores (Floats): Marginal of the span's label at each of its tokens, shape (sum(ends - starts),).
+    scores (Floats): The source's own probability of each span, in [0, 1].
+    on_doc (NDArray[bool]): True if the span is on the Doc, False if the source only considers it as a candidate.
+    further_scores (Floats | None): k more scores of each span, in [0, 1], which its recalibrator uses too, shape (n, k).
     """
 
     starts: Ints
@@ -248,8 +249,9 @@ class Pairs:
 class Groups(Serializable):
     """A partition of the tags into groups; each group has its own recalibrator.
 
-    names (tuple[str, ...]): Names of the groups, in order. of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 for a
-    tag without one, which uses the pooled recalibrator. counts (Ints): Gold frequency of each tag, shape (n_tags,).
+    names (tuple[str, ...]): Names of the groups, in order.
+    of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 for a tag without one, which uses the pooled recalibrator.
+    counts (Ints): Gold frequency of each tag, shape (n_tags,).
     n_singletons (int): Number of groups at the front that hold one tag each, whatever its frequency ("O" of entities).
 
         >>> import numpy as np

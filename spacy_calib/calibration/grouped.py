@@ -46,10 +46,11 @@ class GroupedRecalibrator:
     """Maps the score of a (token, tag) pair by the recalibrator of the tag's group, then perhaps by the tag's offset.
 
     prototype (Recalibrator): Copied for every group and for the pooled map. groups (Groups): The tags of each group.
-    has_offsets (bool): Whether offsets of tags and groups are added to the log-odds after the maps. pooled_ (Recalibrator):
-    Fitted on all pairs; used for tags without a group and groups that cannot be fitted by themselves. maps_ (list): One fitted
-    map per group, None if the group uses the pooled map. offsets_ (TagOffsets | None): The fitted offsets. fits_
-    (list[GroupFit]), pooled_fit_ (GroupFit): Summary of the fit of each group's map, and of the pooled map.
+    has_offsets (bool): Whether offsets of tags and groups are added to the log-odds after the maps.
+    pooled_ (Recalibrator): Fitted on all pairs; used for tags without a group and groups that cannot be fitted by themselves.
+    maps_ (list): One fitted map per group, None if the group uses the pooled map.
+    offsets_ (TagOffsets | None): The fitted offsets.
+    fits_ (list[GroupFit]), pooled_fit_ (GroupFit): Summary of the fit of each group's map, and of the pooled map.
     """
 
     def __init__(self, prototype: Recalibrator, groups: Groups, has_offsets: bool = False):

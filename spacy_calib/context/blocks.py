@@ -87,8 +87,9 @@ class PairInputs:
 def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tuple[WeightBlock, ...]:
     """Return the model's blocks of weights: for scores and tags, and with a vocabulary also for words and features.
 
-    Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train. n_tags (int): Number of tags; one more
-    code stands for all others. n_forms, n_endings (int): Size of the vocabulary. n_columns (int): Number of feature columns.
+    Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train.
+    n_tags (int): Number of tags; one more code stands for all others. n_forms, n_endings (int): Size of the vocabulary.
+    n_columns (int): Number of feature columns.
     """
     n = n_tags + 1
     # A factor of 2: a tag has other weights where it is the top tag of its token.

@@ -48,8 +48,9 @@ class RidgeModel(Serializable):
 class RidgeFit:
     """A fitted model and the result of its cross-validation.
 
-    model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities. ridge (float): The L2 penalty that was
-    chosen. weights (Floats): Change of the log-odds per standard deviation of each feature.
+    model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities.
+    ridge (float): The L2 penalty that was chosen.
+    weights (Floats): Change of the log-odds per standard deviation of each feature.
     """
 
     model: RidgeModel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,15 @@ from ..errors import CalibError, brief, calib_error
 from .tool_exports import TextAnswers, TextSpan, answer_with_spans
 
 _TAGS = ("ner_tags", "tags", "labels")  # keys of the tags of tokens
-# Forms that are not read: test, what the form is, what to do.
-_OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
-    (
-        lambda record: "paragraphs" in record,
-        "it is training data of spaCy 2",
-        "make a .spacy file of it by `python -m spacy convert`",
-    ),
-    (
-        lambda record: "tokenized_text" in record,
+# End of a field's name by which a form that is not read is recognized -> what the form is, what to do.
+_OTHER_FORMS = {
+    "paragraphs": ("it is training data of spaCy 2", "make a .spacy file of it by `python -m spacy convert`"),
+    "tokenized_text": (
         "it is training data of GLiNER, which lacks the text between the tokens",
         "write its tokens and tags as tokens and ner_tags, or its texts as .spacy",
     ),
-    (
-        lambda record: any(str(key).endswith(".responses") for key in record),
-        "it has the columns of an Argilla dataset on the Hub",
-        "export the answers by dataset.records.to_json",
-    ),
-)
+    ".responses": ("it has the columns of an Argilla dataset on the Hub", "export the answers by dataset.records.to_json"),
+}
 
 
 def is_doc_json(value: Any) -> bool:
@@ -77,7 +67,7 @@ def read_tokens(record: dict[str, Any]) -> TextAnswers:
 
 def unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
     """Build the error for a record of no known tool: C787 with advice for a form that can be converted, else C082."""
-    for is_form, why, mend in _OTHER_FORMS:
-        if is_form(record):
+    for ending, (why, mend) in _OTHER_FORMS.items():
+        if any(str(name).endswith(ending) for name in record):
             return calib_error("C787", path=file, why=why, mend=mend)
     return calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")

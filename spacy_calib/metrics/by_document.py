@@ -224,7 +224,8 @@ def paired_difference(
     RETURNS (Interval | None): None without pairs; of zero width if all differences are equal.
     RAISES C001: losses not finite, n_samples too few. C002: lengths differ.
 
-        >>> paired_difference([0.1, 0.3, 0.2, 0.2], [0.4, 0.5, 0.6, 0.7], documents=[0, 0, 1, 2]).upper < 0 True
+        >>> paired_difference([0.1, 0.3, 0.2, 0.2], [0.4, 0.5, 0.6, 0.7], documents=[0, 0, 1, 2]).upper < 0
+        True
     """
     first, second = as_finite("losses", loss_a), as_finite("losses", loss_b)
     check_lengths("A paired difference", "first loss", len(first), {"second loss": second})
@@ -340,7 +341,8 @@ def resample_error(
     groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of the errors of the groups.
     RETURNS (ResampledError | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 
-        >>> round(resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4).estimate, 6) 0.15
+        >>> round(resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4).estimate, 6)
+        0.15
     """
     probabilities, binner = as_probabilities("scores", scores), make_binner(n_bins, bin_size)
     gaps = probabilities - as_hits(hits, len(probabilities))

@@ -47,15 +47,17 @@ class ScoredCorpus:
 
     If documents have labels instead of tokens, each "token" below is a document.
 
-    names (tuple[str, ...]): All labels that occur. docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs
-    (int): Docs, with or without tokens. doc_documents (Ints | None): Source document of each Doc; None if each is one. unit
-    (str): What counts as a document. of_documents (bool): Whether a row is a whole document. words (NDArray[object]): Text of
-    each token. spaces, starts (NDArray[bool]): Whether a space follows it, and whether it begins a sentence; the first token of
-    a Doc always does. labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none. raw,
-    calibrated (Floats): Probability of the predicted label before and after calibration; NaN without one. right
-    (NDArray[int8]): Whether the predicted label is a gold label: 1 or 0, -1 without label or gold. rows, tags, columns (Ints):
-    Of each of the m scores: token, ascending; tag, an index in names; column of the source. tag_raw, tag_calibrated (Floats):
-    The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is a gold label: 1 or 0, -1 without gold.
+    names (tuple[str, ...]): All labels that occur.
+    docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
+    doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What counts as a document.
+    of_documents (bool): Whether a row is a whole document. words (NDArray[object]): Text of each token. spaces, starts
+    (NDArray[bool]): Whether a space follows it, and whether it begins a sentence; the first token of a Doc always does.
+    labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
+    raw, calibrated (Floats): Probability of the predicted label before and after calibration; NaN without one.
+    right (NDArray[int8]): Whether the predicted label is a gold label: 1 or 0, -1 without label or gold.
+    rows, tags, columns (Ints): Of each of the m scores: token, ascending; tag, an index in names; column of the source.
+    tag_raw, tag_calibrated (Floats): The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is
+    a gold label: 1 or 0, -1 without gold.
     origins (tuple[dict, ...]): "line", "file", "id", "meta" of each Doc, or ().
     """
 
