@@ -27,7 +27,7 @@ class Metric(Protocol):
 
 
 class MeanLoss(ABC):
-    """Base class of metrics that are the mean of a loss per pair; reports give them an interval by document."""
+    """Base class of metrics that are the mean of a loss per pair, `losses`; reports give them an interval by document."""
 
     @abstractmethod
     def losses(self, scores: ArrayLike, hits: ArrayLike) -> Floats:

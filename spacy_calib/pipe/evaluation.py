@@ -89,7 +89,7 @@ class PipeTable:
 
     @property
     def layer(self) -> str:
-        """Plain name of the annotation."""
+        """Name of the annotation without a label map, such as "tag", "ner" or "cats"."""
         return plain_name(self.annotation.name)
 
     def to_dict(self) -> dict[str, Any]:

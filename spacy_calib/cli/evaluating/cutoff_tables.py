@@ -118,6 +118,7 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
     """Print cut-offs for a recall and their guarantee. result (dict): "misses" in the result of `threshold`.
 
     overlap (dict | None): Of gold and fit data. by (dict): Independent samples of the gold, their "unit" and number "n".
+    apply (Path | None): Folder of the pipeline that was written with the cut-offs.
     """
     from ...pairs.documents import by_unit, count_in_words
 

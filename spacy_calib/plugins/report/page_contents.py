@@ -67,7 +67,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def pipe_facts(table: PipeTable) -> dict[str, Any]:
-    """Return facts about a pipe for the page, without folder names."""
+    """Return what the page says of a pipe, without folder names: name -> value, as `view_contents` adds them to a view."""
     return {
         "pipe": table.pipe.name,
         "attr": table.pipe.attr,
