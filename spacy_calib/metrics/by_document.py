@@ -233,7 +233,7 @@ def paired_difference(
 
 
 class ResampledError(ResampledFigure):
-    """A calibration error. `values` (of resamples) and `corrected` are less the noise of the bins, so that they may be below 0."""
+    """A calibration error. `values` (of resamples) and `corrected` are less the noise of the bins, so they may be below 0."""
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the interval of the true error, which is never below 0: resamples below 0 count as 0.
