@@ -15,7 +15,6 @@ from ..calibration.conventions import find_conventions
 from ..calibration.grouping.tag_frequency import group_with_singletons
 from ..errors import calib_error
 from ..gold.checks import EXPECTED
-from ..gold.keys import names_under
 from ..gold.reading import texts_of
 from ..metrics.judged_view import JudgedView, judged_entities, judged_tokens, never_right, predicted_indices
 from ..metrics.slices import judge_slices, slices_by
@@ -163,26 +162,25 @@ def evaluate_pipe(
     corpus: ScoredCorpus,
     n_groups: int | None = None,
     *,
-    by: str | None = None,
+    by: tuple[str, Sequence[str | None]] | None = None,
     obstacle: str = "",
 ) -> PipeTable:
     """Evaluate the scores that a calib pipe, fitted or not, wrote on predicted Docs.
 
     corpus (ScoredCorpus): The pipe's scores on `examples`, with gold. n_groups (int | None): Number of tag frequency groups;
-        None takes the pipe's groups. by (str | None): Key of `gold.keys` whose values divide the Docs into slices.
-        obstacle (str): Why scores are missing.
-    RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more. Others: as `names_under`.
+        None takes the pipe's groups. by (tuple | None): Name of a key and its value for each Doc, which divide the Docs into
+        slices. obstacle (str): Why scores are missing.
+    RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
     annotation, recall_cutoffs, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
-    slice_of_doc = None if by is None else names_under([example.reference for example in examples], by)
     if recall_cutoffs is not None:
         rows = entity_tokens(pipe, examples, corpus).rows_of(recall_cutoffs) if len(corpus) else []
         flagged = [{"wanted": recall_cutoffs.recall, **row} for row in rows]
     units = {}
     for view in judged_views(pipe, examples, corpus, n_groups):
         figures = unit_figures(view, plain_name(annotation.name))
-        if slice_of_doc is not None and not obstacle:
-            figures["slices"] = {"by": by, **_evaluate_slices(corpus, view, slice_of_doc)}
+        if by is not None and not obstacle:
+            figures["slices"] = {"by": by[0], **_evaluate_slices(corpus, view, by[1])}
         units[view.kind] = UnitTable(view, figures)
     return PipeTable(
         pipe=pipe,

@@ -30,6 +30,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
     fitted_only (bool): Whether raw scores are an error. RAISES CalibError: any error in the input.
     """
+    from ...gold.keys import names_under
     from ...pipe.evaluation import Evaluation, check_evaluable, evaluate_pipe
     from ...pipe.scorer import corpus_of
 
@@ -46,8 +47,9 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=needs_fit)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     check_evaluable(pipes, corpora, examples, run.silent)
+    by = None if run.by is None else (run.by, names_under([example.reference for example in examples], run.by))
     tables = [
-        evaluate_pipe(pipe, examples, corpus, run.groups, by=run.by, obstacle=obstacle)
+        evaluate_pipe(pipe, examples, corpus, run.groups, by=by, obstacle=obstacle)
         for pipe, corpus, obstacle in zip(pipes, corpora, obstacles, strict=True)
     ]
     if not pipes[0].fitted:
