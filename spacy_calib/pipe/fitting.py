@@ -80,13 +80,14 @@ class FitArguments:
 class FitInputs:
     """All that a fit or an adaptation reads from its examples, with the settings and arguments.
 
-    settings (PipeSettings), arguments (FitArguments): Settings of the pipe, arguments of this fit. source (BoundSource): Source
-    of the probabilities. data (FitData): Pairs of tokens, or of labelled documents. spans (SpanData | None): Spans with gold;
-    None for a source of token labels alone. counts (Mapping): Frequency of each label, for grouping. span_counts (Mapping):
-    Gold frequency of each span label. n_docs (int), unit (str): Number of documents with scores, and their kind. doc_documents,
-    files (Ints): Document of each Doc, and gold file of each document. n_gold (int): Tokens with gold. unknown (UnknownGold):
-    Gold labels that the component does not know. texts (TextUnits): Digests of the gold texts. seen_texts (FitTextDigests):
-    These digests, salted, as a pipe saves them.
+    settings (PipeSettings), arguments (FitArguments): Settings of the pipe, arguments of this fit.
+    source (BoundSource): Source of the probabilities. data (FitData): Pairs of tokens, or of labelled documents.
+    spans (SpanData | None): Spans with gold; None for a source of token labels alone.
+    counts (Mapping): Frequency of each label, for grouping. span_counts (Mapping): Gold frequency of each span label.
+    n_docs (int), unit (str): Number of documents with scores, and their kind.
+    doc_documents, files (Ints): Document of each Doc, and gold file of each document.
+    n_gold (int): Tokens with gold. unknown (UnknownGold): Gold labels that the component does not know.
+    texts (TextUnits): Digests of the gold texts. seen_texts (FitTextDigests): These digests, salted, as a pipe saves them.
     """
 
     settings: PipeSettings
