@@ -19,6 +19,7 @@ import spacy
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens.underscore import Underscore
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
@@ -69,12 +70,17 @@ def calib(*arguments: object) -> Outcome:
 
 @pytest.fixture(scope="module")
 def registered_until_the_end() -> Iterator[None]:
-    """What a command imports with --code stays in the process: it is taken out of our registries again, and nothing else."""
+    """What a command imports with --code stays in the process. Taken out again: what it put into our registries, and its extension attributes
+    (no new process could import their functions, and spaCy hands all attributes to the processes that it starts)."""
     before = set(catalogue.REGISTRY)
     yield
     for key in set(catalogue.REGISTRY) - before:
         if key[1].startswith("calib_"):
             del catalogue.REGISTRY[key]
+    for attributes in Underscore.get_state():
+        for name, (_, _, getter, _) in list(attributes.items()):
+            if getattr(getter, "__module__", None) == "python_code":
+                del attributes[name]
 
 
 def declared_kinds(command: str) -> dict[str, str]:
