@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IDX, LENGTH
+from spacy.attrs import IDX, LENGTH, ORTH
 from spacy.pipeline import EntityLinker
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 # Numbers, because `Doc.to_array` is slower by name.
-_POSITION_ATTRS = [IDX, LENGTH]
+_TEXT_ATTRS = [IDX, LENGTH, ORTH]
 # Key of a span group of a gold Doc: spans about which the gold's sources disagree. Spans that overlap them have no gold.
 UNKNOWN = "calib_unknown"
 # Gold of a unit for which only wrong labels are known.
@@ -64,9 +64,9 @@ class Annotation(ABC):
         """Return whether a unit of a Doc may have a label: for sentence starts, the first token may not."""
         return self.n_units(doc) > self.kind.first_unit
 
-    def unit_positions(self, doc: Doc) -> Hashes:
-        """Return the first character and the number of characters of each unit, shape (n_units, 2)."""
-        return cast(Hashes, doc.to_array(_POSITION_ATTRS))
+    def unit_texts(self, doc: Doc) -> Hashes:
+        """Return first character, number of characters and hash of the text of each unit, shape (n_units, 3)."""
+        return cast(Hashes, doc.to_array(_TEXT_ATTRS))
 
     def partner(self, token: Token) -> Token | None:
         """Return the token's head (arcs), the last token of the entity that it begins (links; None if none), else itself."""

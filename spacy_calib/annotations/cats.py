@@ -43,8 +43,9 @@ class DocumentAnnotation(Annotation):
     def n_units(self, doc: Doc) -> int:
         return min(1, len(doc))
 
-    def unit_positions(self, doc: Doc) -> Hashes:
-        return np.array([[0, len(doc[:].text)]], dtype=np.uint64)[: self.n_units(doc)]
+    def unit_texts(self, doc: Doc) -> Hashes:
+        text = doc[:].text  # without the space after its last token, which a join may add
+        return np.array([[0, len(text), get_string_id(text)]], dtype=np.uint64)[: self.n_units(doc)]
 
     def hashes(self, doc: Doc) -> Hashes:
         label = self.label_at(doc, 0)
@@ -189,7 +190,7 @@ class MappedAnnotation(Annotation):
         self._no_counterpart = OUTSIDE if self.kind.has_types else ""  # the gold label of labels that are mapped to ""
         self._gold = inner.in_scheme(self.counterpart)  # reads gold Docs
         # Methods that a label map does not change are those of the two annotations.
-        for name in ("n_units", "unit_positions", "spans_on", "known_tokens"):
+        for name in ("n_units", "unit_texts", "spans_on", "known_tokens"):
             setattr(self, name, getattr(inner, name))
         for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):
             setattr(self, name, getattr(self._gold, name))

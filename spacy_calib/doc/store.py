@@ -15,6 +15,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import MutableMapping
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 from weakref import ref
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from ..annotations import Annotation, get_annotation, head_offsets
+from ..annotations import Annotation, Hashes, get_annotation, head_offsets
 from ..annotations.annotation import NO_PARTNER
 from ..spacy_private import EXTENSION_KEY
 from ..types import ROUNDING, Ints
@@ -35,9 +36,9 @@ BlockData = dict[str, Any]
 SpanKey = tuple[int, int, str]
 
 # Blocks of another version are ignored.
-BLOCK_VERSION = 7
+BLOCK_VERSION = 8
 # Bits that a block keeps of a label's hash, and of its text's hash: few, so that nobody can confirm a guess of text that a cut
-# removed. Of words it keeps none. In memory a block has the whole hash of its text (`Block.text`).
+# removed. Of a word it keeps none. In memory a block has the whole hash of its text (`Block.text`).
 LOW_BITS, TEXT_BITS = (1 << 32) - 1, (1 << 8) - 1
 UNIT, ENTRY, BOUND, SPAN = "unit", "entry", "bound", "span"
 
@@ -143,13 +144,19 @@ class Block(BlockData):
 
     def _has_text_in(self, doc: Doc) -> bool:
         """Return whether the Doc has the block's text in its stretch; if so, set the attributes that need the text."""
-        text = doc.text[self.begin : self.end] if 0 <= self.begin < self.end else ""
-        key, spans = get_string_id(text), self.get("spans")
-        if len(text) != self["size"] or not text or key & TEXT_BITS != self["text"] or self.text not in (None, key):
+        text, spans = doc.text[self.begin : self.end] if 0 <= self.begin < self.end else "", self.get("spans")
+        if not text or len(text) != self["size"]:
+            return False
+        starts = self["start"].tolist()
+        ends = [start + length for start, length in zip(starts, self["length"].tolist(), strict=True)]
+        words = [get_string_id(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+        key = text_hash(np.array(words, dtype="<u8"))
+        gaps = {text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)}
+        if not gaps <= {"", " "} or key & TEXT_BITS != self["text"] or self.text not in (None, key):
             return False
         self.columns = {name: _as_items(self[name]) if name in self else None for name in COLUMNS}
         self.spans = {} if spans is None else _read_spans(spans)
-        self.text, self.is_whole = key, text == doc[:].text
+        self.text, self.is_whole = key, self.begin == 0 and self.end == doc[-1].idx + len(doc[-1])
         return True
 
     # Rows of units
@@ -182,7 +189,7 @@ class Block(BlockData):
 
         A unit and its row agree in start, length, (for arcs) head and, on a Doc with more text than the block, predicted label.
         """
-        places, lengths = self.annotation.unit_positions(doc).astype(np.int64).T
+        places, lengths = self.annotation.unit_texts(doc).astype(np.int64).T[:2]
         rows = np.searchsorted(self["start"], places - self.begin) % max(1, len(self["start"]))  # past the end: row 0
         is_own = (self["start"][rows] == places - self.begin) & (self["length"][rows] == lengths)
         if "head" in self and self.annotation.partners is not None:
@@ -262,6 +269,11 @@ def checksum_of(part: BlockData) -> int:
     return zlib.crc32(b"".join(contents))
 
 
+def text_hash(units: Hashes) -> int:
+    """Return a hash of a stretch of text. units: spaCy's hash of each unit's text, (n,); at most one space is between units."""
+    return int.from_bytes(blake2b(units.tobytes(), digest_size=8).digest(), "little")
+
+
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Store a block under a new key, which spaCy moves along as that of an extension, in the user data of its Doc."""
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
@@ -279,7 +291,7 @@ def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
     """Return a row per token for `label_checksum`: the label's hash and, for arcs, offset and length of the head."""
     columns: list[NDArray[Any]] = [annotation.hashes(doc)]
     if annotation.kind.of_arcs:
-        offsets, (places, lengths) = head_offsets(doc), annotation.unit_positions(doc).astype(np.int64).T
+        offsets, (places, lengths) = head_offsets(doc), annotation.unit_texts(doc).astype(np.int64).T[:2]
         columns += [offsets, lengths[np.searchsorted(places, places + offsets)]]
     return np.column_stack([column.astype(np.uint64) for column in columns])
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import CalibratedEntries
 from ..errors import calib_error
 from ..types import Floats, Ints, Spans
-from .store import BLOCK_VERSION, COLUMNS, TEXT_BITS, UNIT, Block, BlockData, label_checksum, label_rows
+from .store import BLOCK_VERSION, COLUMNS, TEXT_BITS, UNIT, Block, BlockData, label_checksum, label_rows, text_hash
 from .view import doc_view
 
 if TYPE_CHECKING:
@@ -157,20 +156,24 @@ class Batch:
 def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
     """Return the block of each Doc. Arrays are computed once for the batch and sliced for each Doc: numpy calls are slow."""
     annotation, (labels, indptr, columns) = batch.annotation, _entries_of(batch)
-    units_by_doc = [annotation.unit_positions(doc) for doc in docs]
-    columns = columns | _unit_columns(batch, np.concatenate(units_by_doc))
+    units_by_doc = [annotation.unit_texts(doc) for doc in docs]
+    starts, lengths, hashes = np.concatenate(units_by_doc).T
+    columns |= _unit_columns(batch, starts, lengths)
+    ends, words = (starts + lengths).tolist(), hashes.astype("<u8")
     bounds = [0, *accumulate(map(len, units_by_doc))]  # number in the batch of each Doc's first unit
+    entry_bounds = indptr[bounds].tolist()
+    tags, columns["tag"] = _labels_by_doc(labels, columns["tag"], entry_bounds)
     blocks = []
-    # units, entries: (first, last + 1) of the Doc's units and entries, as numbers in the batch
-    for doc, units, entries in zip(docs, pairwise(bounds), pairwise(indptr[bounds].tolist()), strict=True):
-        text = doc[:].text  # without the space after its last token, which a join may add
-        key = get_string_id(text)
+    # units, entries: (first, last + 1) of the Doc's units and entries, as numbers in the batch. used: labels of its entries
+    for doc, units, entries, used in zip(docs, pairwise(bounds), pairwise(entry_bounds), tags, strict=True):
+        key = text_hash(words[slice(*units)])
         block: BlockData = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
-            "size": len(text),
+            "size": ends[units[1] - 1],  # without the space after the last token, which a join may add
             "text": key & TEXT_BITS,
             "indptr": (indptr[units[0] : units[1] + 1] - entries[0]).astype(np.uint32),
+            "tags": used,
         }
         if not batch.token_scores:
             block["is_hidden"] = True
@@ -182,19 +185,22 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             block[name] = values if len(values) == len(column) else values.copy()
         if "above" in block and block["above"].all():  # a missing column means this
             del block["above"]
-        _keep_used_labels(block, labels)
         if batch.spans is not None:
             block["spans"] = span_data(doc, batch.spans, *units)
         blocks.append(Block(block, annotation, key))
     return blocks
 
 
-def _keep_used_labels(block: BlockData, labels: Sequence[str]) -> None:
-    """Set "tags" of a block to the labels of its entries alone, and renumber its entries ("tag"), which index all `labels`."""
-    is_used = np.zeros(len(labels), dtype=bool)
-    is_used[block["tag"]] = True
-    block["tags"] = [labels[code] for code in is_used.nonzero()[0].tolist()]
-    block["tag"] = is_used.cumsum(dtype=np.uint32)[block["tag"]] - np.uint32(1)
+def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) -> tuple[list[list[str]], NDArray[np.uint32]]:
+    """Return the labels of each Doc's entries, and the index of each entry's label among those of its Doc.
+
+    codes (Ints): Index in `labels` of each entry's label. bounds (Sequence[int]): First entry of each Doc; last, their number.
+    """
+    doc_numbers = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    is_used = np.zeros((len(bounds) - 1, len(labels)), dtype=bool)
+    is_used[doc_numbers, codes] = True
+    numbers = is_used.cumsum(axis=1, dtype=np.uint32) - np.uint32(1)
+    return [[labels[code] for code in row.nonzero()[0].tolist()] for row in is_used], numbers[doc_numbers, codes]
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
@@ -215,11 +221,11 @@ def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
     return batch.labels, marginals.indptr + np.searchsorted(below.marginals.rows, np.arange(len(marginals.indptr))), columns
 
 
-def _unit_columns(batch: Batch, units: Hashes) -> BlockData:
-    """Return name -> column (see COLUMNS) with a value for each unit of the batch. units: From `Annotation.unit_positions`."""
+def _unit_columns(batch: Batch, starts: Hashes, lengths: Hashes) -> BlockData:
+    """Return name -> column (see COLUMNS) with a value for each unit of the batch. starts, lengths: In characters."""
     columns = {
-        "start": units[:, 0].astype(np.uint32),
-        "length": units[:, 1].astype(np.uint32),
+        "start": starts.astype(np.uint32),
+        "length": lengths.astype(np.uint32),
         "carried": batch.label_hashes.astype(np.uint32),
         "accept": batch.accept,
         "flag": None if batch.flags is None else batch.flags.values,

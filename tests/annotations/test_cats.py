@@ -62,7 +62,7 @@ def test_a_doc_carries_its_likeliest_category():
     assert CatsAnnotation().label_at(doc_with_cats(neg=0.2, pos=0.7, sport=0.9), 0) == "sport"
     assert EXCLUSIVE.hashes(doc_with_cats(neg=0.2, pos=0.7)).tolist() == [get_string_id("pos")]
     assert EXCLUSIVE.hashes(doc_with_cats(sport=0.9)).tolist() == [0]
-    assert EXCLUSIVE.hashes(doc_with_cats("", neg=0.9)).shape == EXCLUSIVE.unit_positions(doc_with_cats("")).shape[:1] == (0,)
+    assert EXCLUSIVE.hashes(doc_with_cats("", neg=0.9)).shape == EXCLUSIVE.unit_texts(doc_with_cats("")).shape[:1] == (0,)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,15 @@ def test_a_text_with_another_word_of_the_same_length_has_no_score(nlp, way):
         assert [token._.calib_score is None for token in changed] == [j < n for j in range(len(doc))]
 
 
+@pytest.mark.parametrize("between", "- \u00a0\n")
+def test_a_text_with_something_else_between_its_words_has_no_score(nlp, between):
+    doc = annotated_doc(nlp, ["the", "dog"], ["DET", "NOUN"])
+    changed = Doc(nlp.vocab, ["the", between, "dog"], [False] * 3, tags=["DET", "X", "NOUN"])
+    changed.user_data = doc.user_data
+    scores = [token._.calib_score for token in changed]
+    assert scores == ([1.0, None, 1.0] if between == " " else [None] * 3)  # only a space is the same text
+
+
 def test_two_annotations_under_one_prefix_are_not_mixed(nlp):
     """Tags of one Doc and parts of speech of another, joined: `render` showed one's probability as the other's."""
     of_pos = pipeline_of_layer("pos")
