@@ -34,7 +34,7 @@ from spacy_calib.cli.fit_command import fit as fit_command
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise_floor, smce
 from spacy_calib.metrics.calibration_errors import mean_of
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.plugins.report.plot_data import reliability_panel
 from spacy_calib.plugins.report.plots import draw_panels

@@ -16,8 +16,9 @@ from spacy.util import fix_random_seed, load_model_from_config, registry
 
 from spacy_calib.calibration.token_fit import FitData
 from spacy_calib.calibration.tokens import PredictedLabels
-from spacy_calib.pairs.build import JudgedPairs, from_dense, pair_up
+from spacy_calib.pairs.pairing import JudgedPairs, pair_up
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from spacy_calib.pairs.scores import from_dense
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.types import Groups, Marginals, Pairs
 from tests.conftest import examples_for, made_once, run_other_pipes

@@ -42,8 +42,8 @@ from spacy_calib.metrics import (
 from spacy_calib.metrics.by_document import ResampledFigure, resamples
 from spacy_calib.metrics.calibration_errors import group_slices
 from spacy_calib.pairs.bins import assign, make_binner
-from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pairs.documents import document_codes
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5

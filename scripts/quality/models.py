@@ -22,7 +22,7 @@ from spacy_calib.annotations import columns_of, label_hashes
 from spacy_calib.cli.fitting.new_calib import with_inline_recognizers
 from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.context.words import Words
-from spacy_calib.pairs.build import LogitScores
+from spacy_calib.pairs.scores import LogitScores
 from spacy_calib.pipe.lookup import words_of
 from spacy_calib.pipe.pipeline import load_pipeline
 from spacy_calib.sources.heads import SoftmaxSource

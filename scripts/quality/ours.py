@@ -29,7 +29,8 @@ from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnCon
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import fit_token_context
 from spacy_calib.context.tokens import make_context
-from spacy_calib.pairs.build import LogitScores, pair_up
+from spacy_calib.pairs.pairing import pair_up
+from spacy_calib.pairs.scores import LogitScores
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 PAPER = ("histogram", "isotonic", "scaling binning")

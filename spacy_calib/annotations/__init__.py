@@ -30,8 +30,9 @@ from .attributes import (
     PosAnnotation,
     SentAnnotation,
 )
-from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name
+from .cats import CATS, CatsAnnotation, DocumentAnnotation, cats_from_name
 from .kinds import ATTRIBUTE, REJECTED, Kind
+from .mapped import MAPPED, MappedAnnotation
 from .spans import LINK, SPANS_PREFIX, BiluoAnnotation, EntityAnnotation, LinkAnnotation, SpanAnnotation, span_scores
 
 ANNOTATIONS: dict[str, Annotation] = {

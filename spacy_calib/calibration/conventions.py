@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs.build import find_top
+from ..pairs.pairing import find_top
 from ..types import Floats, Ints, Pairs
 from .recalibrators import Platt
 from .solvers import combine, log_odds, sigmoid

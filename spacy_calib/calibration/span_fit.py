@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.proper import log_losses
-from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, cross_fit, folds_of
+from ..pairs.pairing import JudgedPairs
 from ..types import Floats, Groups, Ints, Pairs, Spans, check_lengths
 from .spans import SpanCalibration, SpanContextStep, SpanRecalibrator
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.build import find_top
+from ..pairs.pairing import find_top
 from ..types import Floats, Ints, Marginals, Pairs, Spans
 
 # The level of a prediction. INPUT_ONLY: below the threshold; a scaling reads it, then it is cut off. OUTPUT_ONLY: below the

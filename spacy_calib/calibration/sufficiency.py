@@ -6,8 +6,8 @@ import numpy as np
 
 from ..metrics.calibration_errors import ece
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import JudgedPairs, top_pairs
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, folds_of
+from ..pairs.pairing import JudgedPairs, top_pairs
 from ..types import Ints
 from .fit_summaries import HeldOut
 

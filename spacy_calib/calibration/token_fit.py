@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs.build import interleave
 from ..pairs.documents import cross_fit, folds_of
+from ..pairs.pairing import interleave
 from ..pairs.progress import Progress
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator

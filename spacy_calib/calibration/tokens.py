@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..pairs.build import Scores
+from ..pairs.scores import Scores
 from ..schema import Form, InvalidState, list_of, maybe, registered_part
 from ..types import Floats, Ints, Marginals
 from .adaptation.adaptation import Adaptation

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.solvers import log_odds, sigmoid
-from ..pairs.build import find_top
+from ..pairs.pairing import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 

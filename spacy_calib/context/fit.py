@@ -16,8 +16,8 @@ from ..calibration.span_fit import SpanData, drop_useless_scores, held_out_score
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import find_top, interleave
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE
+from ..pairs.pairing import find_top, interleave
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs, Spans
 from .blocks import TokenView, pair_inputs

@@ -14,8 +14,8 @@ from ..annotations.annotation import NIL
 from ..annotations.cats import GoldCats
 from ..annotations.spans import LINK
 from ..errors import brief, calib_error
-from ..pairs.build import top_pairs
 from ..pairs.label_map import shorten_list
+from ..pairs.pairing import top_pairs
 from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
 

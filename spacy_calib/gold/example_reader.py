@@ -22,9 +22,10 @@ from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import find_silent
 from ..context.words import Words
-from ..pairs.build import Scores, concatenate
 from ..pairs.documents import RUN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
+from ..pairs.pairing import concatenate
+from ..pairs.scores import Scores
 from ..sources.find import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 from .reading import document_of

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.build import JudgedPairs
+from ..pairs.pairing import JudgedPairs
 from ..schema import InvalidState, maybe, number, record, text, whole
 from ..types import Floats, Pairs
 from .answer_files import read_each, read_values

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import calib_error
 from ..pairs.bins import Binner, bin_table, check_count, make_binner
-from ..pairs.build import top_pairs
+from ..pairs.pairing import top_pairs
 from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
 
 

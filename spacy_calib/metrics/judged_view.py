@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..pairs.build import JudgedPairs, top_pairs
+from ..pairs.pairing import JudgedPairs, top_pairs
 from ..types import Groups, Ints
 from .proper import PROPER
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..pairs.bins import Binner, assign, bin_table, make_binner
-from ..pairs.build import top_pairs
+from ..pairs.pairing import top_pairs
 from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
 from .metric import MeanLoss
 

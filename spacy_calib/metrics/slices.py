@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
-from ..pairs.build import JudgedPairs
 from ..pairs.documents import document_codes
+from ..pairs.pairing import JudgedPairs
 from ..types import Floats, Ints, as_hits, as_probabilities
 from .table import error_row
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Floats, Ints, Pairs
-from .build import JudgedPairs
 from .documents import DOCUMENT, TOKEN
+from .pairing import JudgedPairs
 
 # Right, wrong, and without known gold.
 RIGHT, WRONG, UNKNOWN = 1, 0, -1

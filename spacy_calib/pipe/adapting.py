@@ -30,7 +30,7 @@ from ..calibration.steps import Predictions, apply_steps
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import CalibError
 from ..gold.reading import texts_of
-from ..pairs.build import JudgedPairs, interleave, top_pairs
+from ..pairs.pairing import JudgedPairs, interleave, top_pairs
 from ..types import Floats, Groups, Ints
 from .component import Calibrator
 from .fitting import FitArguments, FitInputs, read_fit_inputs, save_errors

@@ -36,9 +36,10 @@ from ..doc.write import (
     write_scored_spans,
 )
 from ..errors import WARNINGS, calib_error
-from ..pairs.build import JudgedPairs, Scores
 from ..pairs.documents import count_in_words
+from ..pairs.pairing import JudgedPairs
 from ..pairs.progress import UNREPORTED, Progress
+from ..pairs.scores import Scores
 from ..sources.find import BoundSource, count_new_labels, find_component
 from ..sources.mapped import MappedScores, with_map
 from ..sources.source import restore_on_failure

@@ -17,7 +17,7 @@ from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, check_promise
 from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
-from ..pairs.build import JudgedPairs
+from ..pairs.pairing import JudgedPairs
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 

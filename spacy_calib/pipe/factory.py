@@ -74,7 +74,7 @@ class PipeSettings:
 
     def __post_init__(self) -> None:
         from ..annotations.span_events import check_event
-        from ..pairs.build import check_threshold
+        from ..pairs.scores import check_threshold
 
         check_attr(self.attr)
         self.threshold = check_threshold(self.threshold)

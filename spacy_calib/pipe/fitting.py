@@ -44,8 +44,8 @@ from ..gold.checks import GoldWatch, check_outcomes
 from ..gold.example_reader import ExampleReader
 from ..gold.reading import TextWatch
 from ..metrics.calibration_errors import calibration_error, group_slices
-from ..pairs.build import JudgedPairs
 from ..pairs.label_map import UnknownGold
+from ..pairs.pairing import JudgedPairs
 from ..pairs.progress import UNREPORTED, Progress
 from ..pairs.seen_texts import FitTextDigests, TextUnits
 from ..sources.find import BoundSource, ComponentIdentity, fingerprint

@@ -15,7 +15,7 @@ from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import check_short_names, figure_of
 from ..pairs.bins import check_count
-from ..pairs.build import JudgedPairs
+from ..pairs.pairing import JudgedPairs
 from ..registry import by_short
 from ..types import Groups
 

@@ -19,7 +19,7 @@ from ..annotations.annotation import NIL, ONLY_REJECTED
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.solvers import combine
 from ..errors import calib_error
-from ..pairs.build import SparseScores
+from ..pairs.scores import SparseScores
 from ..sources.source import OutputSource, has_weights, to_numpy
 from ..types import Floats, Ints, Marginals
 

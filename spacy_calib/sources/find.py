@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ..annotations import Annotation, Hashes, label_hashes
 from ..errors import CalibError, brief, calib_error
-from ..pairs.build import Scores
+from ..pairs.scores import Scores
 from ..registry import prototypes
 from ..spacy_private import torch_module
 from .mapped import with_map

@@ -25,7 +25,7 @@ from thinc.api import CupyOps, set_dropout_rate
 
 from ..annotations import ANNOTATIONS, Annotation
 from ..errors import calib_error
-from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
+from ..pairs.scores import DenseScores, LogitScores, Scores, SparseScores
 from ..spacy_private import has_mixed_precision, torch_module
 from ..types import Marginals
 from .source import ComponentSource, reasons_not_to_run, to_numpy

@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from ..annotations import Annotation, get_annotation
 from ..doc.attributes import is_calibrated
 from ..errors import calib_error
-from ..pairs.build import DenseScores
+from ..pairs.scores import DenseScores
 from ..registry import prototypes
 from ..types import ROUNDING, SINGLE_PRECISION
 from .source import Source, named_source, to_numpy

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from ..annotations import MappedAnnotation
 from ..errors import calib_error
-from ..pairs.build import Scores
 from ..pairs.label_map import LabelMap, merge_labels, shorten_list
+from ..pairs.scores import Scores
 from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
 from .source import Source
 

@@ -16,7 +16,8 @@ from spacy.tokens import Doc, Token
 from ..annotations import Annotation, CatsAnnotation, get_annotation
 from ..annotations.cats import CATS
 from ..errors import calib_error
-from ..pairs.build import DenseScores, SparseScores, find_top
+from ..pairs.pairing import find_top
+from ..pairs.scores import DenseScores, SparseScores
 from ..types import ROUNDING, Marginals
 from .left_scores import EXTENSION, HALF_PRECISION, LeftScoresSource, as_score, check_extension, split_score_names
 from .source import OutputSource, to_numpy

@@ -18,7 +18,7 @@ from thinc.api import Model
 
 from ..annotations import Annotation
 from ..calibration.spans import product_of
-from ..pairs.build import Scores
+from ..pairs.scores import Scores
 from ..types import Floats, Spans
 
 # Doc -> the parser whose arc scores were read from it, as long as the Doc lives: whole trees are sampled from this parser.

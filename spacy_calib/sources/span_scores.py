@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span
 from ..annotations import SPANS_PREFIX, Annotation, SpanAnnotation, get_annotation, span_scores
 from ..annotations.span_events import EVENTS
 from ..errors import calib_error
-from ..pairs.build import SparseScores, stack
+from ..pairs.scores import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, split_score_names
 from .source import OutputSource, overwriting_pipe, reasons_not_to_run, to_numpy

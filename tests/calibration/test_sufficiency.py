@@ -7,7 +7,7 @@ from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sufficiency import documents_or_blocks, evaluate_held_out
 from spacy_calib.metrics import log_loss
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 
 from ..strategies import make_pairs
 

@@ -22,8 +22,9 @@ from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, Tempe
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
 from spacy_calib.calibration.tokens import TOKENS, CalibratedEntries, TokenCalibration, check_normalize
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.pairs.documents import folds_of
+from spacy_calib.pairs.pairing import pair_up
+from spacy_calib.pairs.scores import from_dense
 from spacy_calib.pipe import saved
 from spacy_calib.schema import InvalidState, record
 from spacy_calib.types import Groups, Marginals

@@ -14,7 +14,7 @@ from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores, span_columns
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import find_top
+from spacy_calib.pairs.pairing import find_top
 from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups, Pairs, Spans
 from tests.context.made_up import words_and_pairs, words_of

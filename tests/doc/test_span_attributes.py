@@ -18,7 +18,7 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.store import find_spans
-from spacy_calib.pairs.build import SparseScores
+from spacy_calib.pairs.scores import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.source import Source
 from spacy_calib.types import Marginals, Spans

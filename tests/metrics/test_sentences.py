@@ -3,7 +3,7 @@ import pytest
 
 from spacy_calib.metrics.judged_view import never_right
 from spacy_calib.metrics.sentences import warn_of_higher_loss, warn_of_never_right
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.types import Pairs
 
 

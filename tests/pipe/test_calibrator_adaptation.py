@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.proper import log_losses
-from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pairs.pairing import top_pairs
 from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Groups

@@ -10,7 +10,7 @@ from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.context.tokens import SpanContextModel, TokenContext
 from spacy_calib.metrics import log_loss
-from spacy_calib.pairs.build import SparseScores
+from spacy_calib.pairs.scores import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.schema import InvalidState
 from spacy_calib.sources.mapped import with_map

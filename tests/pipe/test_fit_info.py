@@ -7,7 +7,7 @@ from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.metrics import calibration_error
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.pipe.fitting import summarize_fit
 from spacy_calib.pipe.state import FitInfo, FitRow, SpanFitInfo
 from spacy_calib.types import Groups, Pairs

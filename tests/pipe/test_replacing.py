@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.calibration.replacement import ADAPTED, FIT, PRESENT
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.pipe.adapting import ScoredUnits, compare_with_present
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.types import Pairs

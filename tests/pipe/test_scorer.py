@@ -5,7 +5,7 @@ import pytest
 import spacy
 import spacy.cli.package
 
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.pipe.scorer import calib_scores, drop_performance, set_performance
 from spacy_calib.types import Groups, Pairs
 from tests.made import examples_before_calib

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from spacy_calib.annotations import get_annotation
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
+from spacy_calib.pairs.scores import DenseScores, LogitScores, SparseScores
 from spacy_calib.sources.heads import SoftmaxSource, half_precision_components, has_half_precision
 from spacy_calib.sources.source import to_numpy
 from spacy_calib.types import Marginals

@@ -6,7 +6,7 @@ from spacy.training import Example
 
 from spacy_calib.annotations import MappedAnnotation, get_annotation
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import DenseScores
+from spacy_calib.pairs.scores import DenseScores
 from spacy_calib.sources.left_scores import DocTensorSource
 from spacy_calib.sources.mapped import MappedScores, MappedSource, biluo_prefixes, check_map_labels, map_of, with_map
 from tests.cli.conftest import entity_docs, revive_recognizer

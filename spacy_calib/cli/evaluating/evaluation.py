@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import CalibError
 from ...metrics.calibration_errors import calibration_error
 from ...metrics.sentences import leaning_in_words
-from ...pairs.build import top_pairs
+from ...pairs.pairing import top_pairs
 from ...pipe.pipeline import check_readable
 from ..fitting.new_calib import insert_unfitted
 from ..fitting.settings import DEFAULTS

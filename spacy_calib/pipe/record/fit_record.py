@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...calibration.span_fit import SpanData, SpanFit
-from ...pairs.build import JudgedPairs, interleave, top_pairs
+from ...pairs.pairing import JudgedPairs, interleave, top_pairs
 from ...schema import Serializable, maybe, number, saved_field
 from ...types import OUTSIDE, Floats, Ints
 from ..saved import dump, read

@@ -17,8 +17,9 @@ from ...calibration.scaling import Scaling
 from ...calibration.selector import Selector, make_selector
 from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
-from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, find_top, from_sparse, pair_up
 from ...pairs.label_map import shorten_list
+from ...pairs.pairing import find_top, pair_up
+from ...pairs.scores import DenseScores, Scores, SparseScores, check_threshold, from_sparse
 from ...registry import recalibrators, scalings
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
 from .messages import calib_error

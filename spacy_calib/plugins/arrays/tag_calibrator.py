@@ -22,8 +22,9 @@ from ...calibration.tokens import CalibratedEntries, TokenCalibration, check_nor
 from ...metrics.proper import PROPER
 from ...metrics.smooth_error import SmoothCalibrationError
 from ...metrics.table import calibration_table
-from ...pairs.build import JudgedPairs, Scores, pair_up
 from ...pairs.documents import DOCUMENT
+from ...pairs.pairing import JudgedPairs, pair_up
+from ...pairs.scores import Scores
 from ...types import Floats, Groups, Ints
 from . import inputs, saved
 from .inputs import make_steps

@@ -11,8 +11,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...calibration.solvers import log_odds
-from ...pairs.build import find_top
 from ...pairs.label_map import shorten_list
+from ...pairs.pairing import find_top
 from ...pipe.component import Calibrator
 from ...pipe.pipeline import component_faults
 from ...registry import REGISTRIES

@@ -14,8 +14,8 @@ from ...metrics.judged_view import JudgedView, predicted_indices
 from ...metrics.metric import losses, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
-from ...pairs.build import top_pairs
 from ...pairs.documents import by_unit, count_in_words
+from ...pairs.pairing import top_pairs
 from ...types import Floats, Ints
 from .passages import describe_pair
 from .plot_data import picture_rows

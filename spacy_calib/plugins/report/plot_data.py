@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ...metrics.calibration_errors import error_of_table, group_slices, table_of
 from ...metrics.proper import accuracy_at_coverage
 from ...pairs.bins import BinTable, assign, check_count, fixed_edges, make_binner
-from ...pairs.build import top_pairs
+from ...pairs.pairing import top_pairs
 from ...types import Floats, Groups, Ints, Pairs
 
 if TYPE_CHECKING:

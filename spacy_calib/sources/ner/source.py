@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from ...annotations import Annotation, get_annotation
 from ...annotations.span_events import EVENTS
 from ...errors import calib_error
-from ...pairs.build import DenseScores
+from ...pairs.scores import DenseScores
 from ...types import Floats, Spans, stack_spans
 from ..source import has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy

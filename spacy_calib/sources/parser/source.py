@@ -16,7 +16,7 @@ from ...annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, i
 from ...calibration.solvers import log_odds
 from ...calibration.spans import product_of
 from ...errors import calib_error
-from ...pairs.build import SparseScores
+from ...pairs.scores import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
 from ..source import PARSERS, has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from spacy_calib.calibration.span_fit import SpanData, fit_spans
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, UnitScores
 from spacy_calib.pipe.record.estimates import (
     EntityModel,

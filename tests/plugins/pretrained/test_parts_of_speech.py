@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from spacy_calib import CalibError, pretrained
 from spacy_calib.annotations import plain_name
-from spacy_calib.pairs.build import DenseScores
+from spacy_calib.pairs.scores import DenseScores
 from spacy_calib.plugins.pretrained import applying
 from spacy_calib.plugins.pretrained.card import find_card
 from spacy_calib.plugins.pretrained.parts_of_speech import PosSource

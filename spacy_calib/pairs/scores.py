@@ -1,88 +1,20 @@
-"""Functions that make marginals from dense or sparse arrays and pairs from marginals and gold, and classes for scores."""
+"""The probabilities that sources read from Docs, and marginals: those of them that reach a threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..types import ROUNDING, Floats, Ints, Marginals, Pairs, Spans
-from .documents import DOCUMENT
+from ..types import ROUNDING, Floats, Ints, Marginals, Spans
 
 # Cells of a dense block that are read together: limits the memory for a document of 100,000 tokens and 600 tags.
 _BLOCK_CELLS = 1 << 22
 # Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
 _SAFE_EXPONENT = 600.0
-
-
-def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
-    """Make a pair of each marginal: its score, and whether its tag is the gold tag.
-
-    marginals (Marginals): Of n tokens. gold: Column of each token's gold tag, shape (n,); -1 if the model does not know the tag
-        (all pairs of the token are misses), -2 if there is none (the token is left out).
-    RETURNS (Pairs): Rows keep the numbers of the tokens in `marginals`. RAISES C002: gold of another length.
-    """
-    columns = np.asarray(gold, dtype=np.intp)
-    if columns.shape != (marginals.n_tokens,):
-        raise calib_error(
-            "C002", what="Pairing", first="token", second="gold tag", n_first=marginals.n_tokens, n_second=columns.size
-        )
-    gold_tags = columns[marginals.rows]  # of the token of each marginal
-    keep = gold_tags != -2
-    hits = gold_tags[keep] == marginals.tags[keep]
-    return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(columns != -2)))
-
-
-def concatenate(parts: Sequence[Pairs]) -> Pairs:
-    """Join the pairs of consecutive runs of tokens. Rows are token numbers, from 0 in each part and in the result."""
-    if not parts:
-        return Pairs.empty()
-    offsets = np.cumsum([0, *(part.n_units for part in parts)])
-    rows = [part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
-    tags, scores, hits = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tags", "scores", "hits"))
-    return Pairs(np.concatenate(rows), tags, scores, hits, int(offsets[-1]))
-
-
-def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
-    """Merge the pairs of two disjoint sets of tokens of one text, in the order of the text.
-
-    first, second (Pairs): The pairs of both sets; rows are numbers of tokens in the text.
-    RETURNS (tuple): The pairs, and the index of each in the concatenation of first and second.
-    """
-    rows, tags, scores, hits = (
-        np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("rows", "tags", "scores", "hits")
-    )
-    order = np.argsort(rows, kind="stable")
-    return Pairs(rows, tags, scores, hits, first.n_units + second.n_units).take(order), order
-
-
-def top_pairs(pairs: Pairs) -> Ints:
-    """Return the index of the highest-scored pair of each token or entity; among equal scores the pair with the lowest tag."""
-    if not len(pairs):
-        return np.zeros(0, dtype=np.intp)
-    order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.diff(pairs.rows[order]) != 0
-    return order[first]
-
-
-def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
-    """Return whether each entry is the highest-scored of its token, the first of equal ones. rows: Token of each, ascending."""
-    begins = np.empty(len(rows), dtype=bool)
-    begins[:1], begins[1:] = True, rows[1:] != rows[:-1]
-    starts = begins.nonzero()[0]
-    if len(starts) == len(rows):  # one entry for each token
-        return begins
-    token_numbers = begins.cumsum() - 1
-    is_top = scores == np.maximum.reduceat(scores, starts)[token_numbers]
-    if np.count_nonzero(is_top) > len(starts):  # equal scores: unmark all but the first of each token
-        equal = is_top.nonzero()[0]
-        is_top[equal[1:][rows[equal[1:]] == rows[equal[:-1]]]] = False
-    return is_top
 
 
 def check_threshold(threshold: float) -> float:
@@ -266,20 +198,3 @@ def stack(parts: Sequence[Marginals]) -> Marginals:
         int(offsets[-1]),
         names,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedPairs:
-    """n pairs (of a token and a label, or one for each span) with gold, before and after calibration.
-
-    pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
-    documents (Ints): Document of each pair. unit (str): What counts as a document, such as "sentence".
-    """
-
-    pairs: Pairs
-    calibrated: Floats
-    documents: Ints
-    unit: str = DOCUMENT
-
-    def __len__(self) -> int:
-        return len(self.pairs)

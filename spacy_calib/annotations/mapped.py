@@ -1,0 +1,78 @@
+"""An annotation whose labels are mapped to those of the gold.
+
+Its name contains the label map, so the name alone is enough to read scores from a saved Doc.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from spacy.strings import get_string_id
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+
+from ..pairs.label_map import LabelMap, map_label
+from ..types import OUTSIDE
+from .annotation import Annotation, Hashes, resolve_gold
+
+# Separator in the name of a mapped annotation, between the inner name and the label map as JSON, of which it is the beginning.
+MAPPED = ' {"'
+
+
+class MappedAnnotation(Annotation):
+    """The labels of another annotation (`inner`), replaced by those of the gold. table: Label -> gold label, "" for none."""
+
+    def __init__(self, inner: Annotation, table: LabelMap):
+        """Take units and spans from `inner`, gold from `inner.in_scheme`, and replace predicted labels by `table`."""
+        self.inner, self.table, self.kind = inner, dict(table), inner.kind
+        self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
+        self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
+        evaluate_spans: Any = type(inner).evaluate_spans  # None, or a function: called with `self`, it compares mapped labels
+        self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)
+        self._no_counterpart = OUTSIDE if self.kind.has_types else ""  # the gold label of labels that are mapped to ""
+        self._gold = inner.in_scheme(self.counterpart)  # reads gold Docs
+        # Methods that a label map does not change are those of the two annotations.
+        for name in ("n_units", "unit_texts", "spans_on", "known_tokens"):
+            setattr(self, name, getattr(inner, name))
+        for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):
+            setattr(self, name, getattr(self._gold, name))
+        self._gold_hash = {  # label hash -> hash of its gold label
+            get_string_id(label): get_string_id(gold_label) if gold_label else 0 for label, gold_label in self.table.items()
+        }
+
+    @property
+    def gold(self) -> Annotation:
+        return self._gold.gold
+
+    def counterpart(self, label: str) -> str:
+        """Return the gold label that a label of `inner` is mapped to: itself if the map lacks it, "" (or "O") for none."""
+        return map_label(self.table, label, self._no_counterpart, self.kind.has_prefixes) if label else ""
+
+    def aligned_gold(self, example: Example) -> Hashes:
+        return resolve_gold(self, self._gold.aligned_gold(example), example)
+
+    def hashes(self, doc: Doc) -> Hashes:
+        """Return the hash of each unit's mapped label, 0 for none; each distinct label of `inner` is mapped once."""
+        keys, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
+        units = zip(keys.tolist(), first.tolist(), strict=True)  # each distinct label's hash, and the first unit that has it
+        names = [self.label_at(doc, i) if key else "" for key, i in units]
+        return np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)[inverse.reshape(-1)]
+
+    def label(self, token: Token) -> str:
+        return self.counterpart(self.inner.label(token))
+
+    def label_at(self, doc: Doc, row: int) -> str:
+        return self.counterpart(self.inner.label_at(doc, row))
+
+    def gold_span_label(self, label: int) -> int:
+        return self._gold_hash.get(label, label)
+
+    def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
+        """Return label -> number of gold spans; a label of the component has the number of its gold label."""
+        gold = self.inner.count_spans(docs)
+        return Counter({**gold, **{label: gold[gold_label] for label, gold_label in self.table.items()}})
