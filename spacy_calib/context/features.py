@@ -59,8 +59,8 @@ class TokenScores:
         self.neighbours = tuple((entry_log_odds[index], entry_tags[index]) for index in (previous, following))
         left_over = 1.0 - np.bincount(rows, scores, n)
         probabilities = np.maximum(np.concatenate((scores, left_over)), 1e-300)  # above 0, for the logarithm
-        of_entries, of_left_over = np.split(-probabilities * np.log(probabilities), [len(scores)])
-        self.entropy: Floats = np.bincount(rows, of_entries, n) + of_left_over
+        parts = -probabilities * np.log(probabilities)  # of the sum: first a part for each entry, then for what is left over
+        self.entropy: Floats = np.bincount(rows, parts[: len(scores)], n) + parts[len(scores) :]
 
 
 class Feature(ABC):

@@ -196,11 +196,13 @@ def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) ->
 
     codes (Ints): Index in `labels` of each entry's label. bounds (Sequence[int]): First entry of each Doc; last, their number.
     """
-    doc_numbers = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    is_used = np.zeros((len(bounds) - 1, len(labels)), dtype=bool)
-    is_used[doc_numbers, codes] = True
-    numbers = is_used.cumsum(axis=1, dtype=np.uint32) - np.uint32(1)
-    return [[labels[code] for code in row.nonzero()[0].tolist()] for row in is_used], numbers[doc_numbers, codes]
+    n_docs, n_labels = len(bounds) - 1, len(labels)
+    cells = np.arange(0, n_docs * n_labels, n_labels).repeat([end - first for first, end in pairwise(bounds)]) + codes
+    is_used = np.zeros(n_docs * n_labels, dtype=bool)
+    is_used[cells] = True
+    table = is_used.reshape(n_docs, n_labels)
+    numbers = table.cumsum(axis=1, dtype=np.uint32).ravel()[cells] - np.uint32(1)
+    return [[labels[code] for code in row.nonzero()[0].tolist()] for row in table], numbers
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:

@@ -20,6 +20,7 @@ from ..context.words import Words
 from ..errors import calib_error
 from ..sources.find import BoundSource, WeightWatch, count_new_labels, find_component, fingerprint
 from ..sources.mapped import map_of
+from ..spacy_private import pipes_of
 from ..types import Floats, Spans
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class SourceLookup:
             return None, why
         # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
         spans_key = bound and getattr(bound.component, "key", None)
-        key = (*nlp.components, *nlp.disabled, source, source.component, fitted_component, spans_key)
+        key = (*pipes_of(nlp), source, source.component, fitted_component, spans_key)
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
             component = find_component(nlp, source, fitted_component)
