@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from .errors import calib_error
@@ -42,15 +43,13 @@ def picture_bytes(figure: Any, suffix: str, dpi: int = 150, text: bool = False) 
     suffix (str): ".png", ".svg" or ".pdf". dpi (int): Pixels per inch. text (bool): Write letters in SVG as text, not shapes.
     RAISES C104: the PNG would be too large.
     """
-    import io
-
     from matplotlib import rc_context
 
     width, height = (round(inches * dpi) for inches in figure.get_size_inches())
     if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
         raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
     buffer = io.BytesIO()
-    metadata = _NO_TRACES[suffix]
+    # The salt makes ids in an SVG the same each time.
     with rc_context({"svg.hashsalt": "spacy-calib", "svg.fonttype": "none" if text else "path"}):
-        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_NO_TRACES[suffix])
     return buffer.getvalue()

@@ -112,8 +112,8 @@ class Registry(catalogue.Registry):
     def get_entry_point(self, name: str, default: Any = None) -> Any:
         """Load the object with this name; return `default` if there is none. RAISES C500: it cannot be imported."""
         if name in self.places:
-            module, _, entry = self.places[name].partition(":")
-            return getattr(import_module(module, __package__.partition(".")[0]), entry)
+            module, _, attribute = self.places[name].partition(":")
+            return getattr(import_module(module, __package__.partition(".")[0]), attribute)
         try:
             return super().get_entry_point(name, default)
         except Exception as error:
@@ -141,15 +141,16 @@ def prototypes(name: str) -> dict[str, Any]:
     that fails is left out, with a warning.
     """
     prototypes_by_name = {}
-    for key, function in sorted(REGISTRIES[name].get_all().items()):
+    for registered_name, function in sorted(REGISTRIES[name].get_all().items()):
         try:
-            if id(function) not in _PROTOTYPES:  # by id, as a function need not be hashable
+            if id(function) not in _PROTOTYPES:
                 _PROTOTYPES[id(function)] = function, (function() if _needs_no_arguments(function) else None)
         except Exception as error:  # whatever a registered function raises
-            _warn_once(key, name, repr(error))
+            _warn_once(registered_name, name, repr(error))
             continue
-        if (prototype := _PROTOTYPES[id(function)][1]) is not None:
-            prototypes_by_name[key] = prototype
+        _, prototype = _PROTOTYPES[id(function)]
+        if prototype is not None:
+            prototypes_by_name[registered_name] = prototype
     return prototypes_by_name
 
 
@@ -172,17 +173,17 @@ def by_short(name: str) -> dict[str, Any]:
     name (str): Name of the registry, such as "calib_metrics". RAISES C185: two entries have one short name.
     """
     by_name: dict[str, Any] = {}
-    owner: dict[str, str] = {}
+    owner: dict[str, str] = {}  # short name -> registered name
     # Entries of this package come first.
     entries = sorted(prototypes(name).items(), key=lambda entry: not entry[0].startswith(OURS))
-    for key, prototype in entries:
+    for registered_name, prototype in entries:
         # A function that returns an object of another entry's class does not get the short name of that class.
-        is_own_class = getattr(prototype, "registered", key) == key
+        is_own_class = getattr(prototype, "registered", registered_name) == registered_name
         own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # a subclass inherits no short name
-        short = (own_fields.get("short", "") if is_own_class else "") or key
+        short = (own_fields.get("short", "") if is_own_class else "") or registered_name
         if short in by_name:
-            raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
-        by_name[short], owner[short] = prototype, key
+            raise calib_error("C185", short=short, registry=name, first=owner[short], second=registered_name)
+        by_name[short], owner[short] = prototype, registered_name
     return by_name
 
 
@@ -192,7 +193,7 @@ def recalibrators() -> dict[str, Recalibrator]:
 
 
 def scalings() -> dict[str, Scaling]:
-    """Return short name -> unfitted scaling, by growth of its size with the tags. RAISES C185: two have one short name."""
+    """Return short name -> unfitted scaling, those whose size grows least with the tags first. RAISES C185: a name twice."""
     return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))
 
 
@@ -202,9 +203,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from spacy.util import registry  # not at the top of the module: other names here do not need spaCy
 
-    for key, namespace in REGISTRIES.items():
-        if not hasattr(registry, key):
-            setattr(registry, key, namespace)
+    for calib_name, calib_registry in REGISTRIES.items():
+        if not hasattr(registry, calib_name):
+            setattr(registry, calib_name, calib_registry)
     return registry
 
 

@@ -33,12 +33,12 @@ class InvalidState(ValueError):
 
 
 def anything(value: Any, where: str) -> Any:
-    """Accept any value: the form of values that are checked later."""
+    """Return any value unchanged: the Form of values that are checked later. where (str): Path in the state, not used."""
     return value
 
 
 def instance(kind: type, expected: str) -> Form:
-    """Return the form that accepts the values of one type. expected (str): What they are, for the error."""
+    """Return a checking function (Form) that accepts only values of this type. expected (str): What they are, for the error."""
 
     def form(value: Any, where: str) -> Any:
         if not isinstance(value, kind):
@@ -54,7 +54,7 @@ flag = instance(bool, "true or false")
 
 
 def choice(*values: Any) -> Form:
-    """Return the form that accepts only these strings."""
+    """Return a checking function (Form) that accepts only these strings."""
 
     def form(value: Any, where: str) -> Any:
         if not isinstance(value, str) or value not in values:
@@ -65,7 +65,7 @@ def choice(*values: Any) -> Form:
 
 
 def whole(minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Return the form that accepts an integer from the minimum to the maximum, and returns it as an int."""
+    """Return a checking function (Form) that accepts an integer in [minimum, maximum], and returns it as an int."""
 
     def form(value: Any, where: str) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not minimum <= value <= maximum:
@@ -76,7 +76,7 @@ def whole(minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
 
 
 def number(low: float = -MAX_NUMBER, high: float = MAX_NUMBER) -> Form:
-    """Return the form that accepts a number from `low` to `high`, but neither NaN nor a boolean."""
+    """Return a checking function (Form) that accepts a number from `low` to `high`, but neither NaN nor a boolean."""
 
     def form(value: Any, where: str) -> float:
         is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -88,7 +88,7 @@ def number(low: float = -MAX_NUMBER, high: float = MAX_NUMBER) -> Form:
 
 
 def maybe(item_form: Form) -> Form:
-    """Return the form that accepts None, or a value of the form `item_form`."""
+    """Return a checking function (Form) that accepts None, or a value that `item_form` accepts."""
 
     def form(value: Any, where: str) -> Any:
         return None if value is None else item_form(value, where)
@@ -97,7 +97,7 @@ def maybe(item_form: Form) -> Form:
 
 
 def list_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Return the form that accepts a list (or tuple) of `minimum` to `maximum` values of one form, and returns a list."""
+    """Return a checking function (Form) that accepts a list of `minimum` to `maximum` items of one form, and returns a list."""
 
     def form(value: Any, where: str) -> list[Any]:
         if not isinstance(value, (list, tuple)) or not minimum <= len(value) <= maximum:
@@ -109,8 +109,7 @@ def list_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form
 
 
 def tuple_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Return the form that accepts a list of `minimum` to `maximum` values of one form, and returns it as a tuple."""
-
+    """Return a checking function (Form) that accepts what `list_of` accepts, and returns a tuple."""
     list_form = list_of(item_form, minimum, maximum)
 
     def form(value: Any, where: str) -> tuple[Any, ...]:
@@ -120,7 +119,7 @@ def tuple_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> For
 
 
 def dict_of(item_form: Form) -> Form:
-    """Return the form that accepts a dict from strings to values of one form."""
+    """Return a checking function (Form) that accepts a dict from strings to values that `item_form` accepts."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
@@ -131,9 +130,10 @@ def dict_of(item_form: Form) -> Form:
 
 
 def record(fields: Mapping[str, Form], find_contradiction: Callable[[dict[str, Any]], str] = lambda values: "") -> Form:
-    """Return the form that accepts a dict with these keys, each value of the form for its key, and leaves out other keys.
+    """Return a checking function (Form) that accepts a dict with all of these keys, and returns it without other keys.
 
-    find_contradiction (Callable): Takes the dict, and returns why its values contradict each other, or "".
+    fields (Mapping): Key -> form of its value. find_contradiction (Callable): Takes the checked dict, and returns why its
+    values contradict each other, or "".
     """
 
     def form(value: Any, where: str) -> dict[str, Any]:
@@ -144,9 +144,8 @@ def record(fields: Mapping[str, Form], find_contradiction: Callable[[dict[str, A
             if key not in value:
                 raise InvalidState(f"{where}.{key}", "there")
             values[key] = field_form(value[key], f"{where}.{key}")
-        wrong = find_contradiction(values)
-        if wrong:
-            raise InvalidState(where, f"consistent: {wrong}")
+        if contradiction := find_contradiction(values):
+            raise InvalidState(where, f"consistent: {contradiction}")
         return values
 
     return form
@@ -178,7 +177,7 @@ class Serializable:
 
 
 def plain(kind: type[Serializable]) -> Form:
-    """Return the form that checks the state of an object of this class, and returns it as a state, not as an object."""
+    """Return a checking function (Form) for the state of an object of this class; it returns a state, not an object."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         return kind.read(value, where).state()
@@ -212,12 +211,15 @@ def as_saved(value: Any) -> Any:
 
 
 def registered_part(kind: str) -> Form:
-    """Return the form of the state of a registered object: its name (under the key `kind`), settings and learned values."""
+    """Return the checking function (Form) for the state of a registered object: name (key `kind`), settings, learned values."""
     return record({kind: text, "settings": dict_of(anything), "learned": dict_of(anything)})
 
 
 def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1, rising: str = "") -> Form:
-    """Return the form of float arrays with values from `low` to `high`, no NaN. rising: "never falls", "rises" or "" (any)."""
+    """Return a checking function (Form) that accepts an array of numbers from `low` to `high`, and returns a float64 copy.
+
+    ndim (int): Its number of dimensions. rising (str): "never falls", "rises" (no two are equal) or "" (in any order).
+    """
 
     def form(value: Any, where: str) -> NDArray[np.float64]:
         description = f"an array of numbers from {low:g} to {high:g}"
@@ -235,7 +237,7 @@ def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1,
 
 
 def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
-    """Return the form that accepts an array of integers >= minimum. rising (bool): Whether each must exceed the one before."""
+    """Return a checking function (Form) for 1-D arrays of integers >= minimum. rising: Each must exceed the one before."""
 
     def form(value: Any, where: str) -> NDArray[np.intp]:
         description = f"an array of whole numbers from {minimum} to {MAX_WHOLE}"
@@ -268,9 +270,9 @@ def _array(value: Any, where: str, kinds: str, ndim: int, description: str) -> N
 def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, Any]) -> str:
     """Return a sentence on the first value with another length (or shape, if a tuple) than expected; "" if there is none."""
     for key, size in expected.items():
-        value = values[key]
-        if (value.shape if isinstance(size, tuple) else len(value)) != size:
-            return f"'{key}' has {value.shape if isinstance(size, tuple) else len(value)} values, not {size}"
+        actual = values[key].shape if isinstance(size, tuple) else len(values[key])
+        if actual != size:
+            return f"'{key}' has {actual} values, not {size}"
     return ""
 
 
@@ -278,7 +280,7 @@ MAX_DEPTH = 100
 
 
 def nested_values(data: Any) -> Iterator[tuple[Any, int]]:
-    """Yield (value, depth) for the data itself (depth 0) and for all keys, values and items nested in it."""
+    """Yield (value, depth) for the data itself (depth 0) and for all keys, values and items nested in it, in any order."""
     stack = [(data, 0)]
     while stack:
         value, depth = stack.pop()

@@ -80,7 +80,7 @@ def study(
 
 def of_entities(name: str, source: Judged, table: Mapping[str, float], event: str) -> list[dict[str, Any]]:
     """Adapting a map of entities that did not see this source. table: Its coefficients."""
-    spans, raw, right = source.evidence.spans, source.evidence.raw, source.right(event)
+    spans, raw, right = source.evidence.spans, source.raw[source.chosen], source.right(event)
     leads, groups = np.ones(len(right), dtype=bool), Groups(source.labels, np.arange(len(source.labels)))
     entries = GoldEntries(source.score(table), right, leads, spans.labels, source.documents[source.chosen])
 

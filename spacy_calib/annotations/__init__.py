@@ -71,9 +71,8 @@ def get_annotation(name: str) -> Annotation:
 @cache
 def _mapped_annotation(name: str) -> MappedAnnotation:
     """Return the annotation whose name contains a label map, such as 'ner {"PERSON": "PER"}'."""
-    inner, _, table = name.partition(MAPPED)
-    # MAPPED, ' {"', is also the beginning of the JSON.
-    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + table))
+    inner, _, json_ending = name.partition(MAPPED)  # MAPPED, ' {"', is also the beginning of the JSON
+    return MappedAnnotation(get_annotation(inner), json.loads(MAPPED.lstrip() + json_ending))
 
 
 def plain_name(name: str) -> str:

@@ -46,7 +46,7 @@ class Annotation(ABC):
     name (str): The annotation's name in configs and saved scores. kind (Kind): Properties of its labels.
     partners (Callable | None): Doc -> character offset from each token to its `partner`, the head of an arc for instance, or
     NO_PARTNER; None if a label concerns only one token. evaluate_spans (Callable | None): (example, (start, end, label hash) of
-    each predicted span) -> 1 right, 0 wrong, -1 without gold, for each; None if an event of `span_events` decides.
+    each predicted span) -> 1 right, 0 wrong, -1 without gold, for each; None if the pipe's setting `event` decides.
     """
 
     name: str
@@ -82,9 +82,9 @@ class Annotation(ABC):
     def label(self, token: Token) -> str:
         """Return the label of a token as text, "" for none."""
 
-    def label_at(self, doc: Doc, row: int) -> str:
-        """Return the label of unit number `row` of a Doc as text, "" for none."""
-        return self.label(doc[row])
+    def label_at(self, doc: Doc, unit: int) -> str:
+        """Return the label of a unit of a Doc, given by its index (0 for a document), as text; "" for none."""
+        return self.label(doc[unit])
 
     def gold_hashes(self, doc: Doc) -> Hashes:
         """Return the hash of each unit's label in a gold Doc, 0 for a unit that the gold does not annotate."""
@@ -95,9 +95,9 @@ class Annotation(ABC):
 
         As in spaCy's scorers, the hash is 0 for tokens without gold, white space, and tokens not aligned with one gold token.
         """
-        rows, gold_tokens = _align(example)
+        tokens, gold_tokens = _align(example)
         gold = np.zeros(len(example.predicted), dtype=np.uint64)
-        gold[rows] = self.gold_hashes(example.reference)[gold_tokens]
+        gold[tokens] = self.gold_hashes(example.reference)[gold_tokens]
         return mark_rejected(self, gold, example)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
@@ -105,29 +105,30 @@ class Annotation(ABC):
         spans = rejected_in(self, example.reference)
         if spans is None:
             return None
-        labels_by_token: dict[int, list[int]] = {}
+        labels_by_gold_token: dict[int, list[int]] = {}
         for start, _, label in spans:  # each span is one gold token
-            labels_by_token.setdefault(start, []).append(label)
-        aligned = zip(*(column.tolist() for column in _align(example)), strict=True)
-        return {(row, label) for row, gold_token in aligned for label in labels_by_token.get(gold_token, ())}
+            labels_by_gold_token.setdefault(start, []).append(label)
+        tokens, gold_tokens = _align(example)
+        aligned = zip(tokens.tolist(), gold_tokens.tolist(), strict=True)
+        return {(token, label) for token, gold_token in aligned for label in labels_by_gold_token.get(gold_token, ())}
 
-    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether each is right, (n,). rows: Units of the predicted Doc. hashes: Hash of each label."""
-        return self.aligned_gold(example)[rows] == hashes
+    def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for n labels whether each is right, (n,). units: Index of each label's unit. hashes: Hash of each label."""
+        return self.aligned_gold(example)[units] == hashes
 
-    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether the gold decides if each is right, (n,). rows: Unit of each label. hashes: Label hashes.
+    def is_known(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for n labels whether the gold decides if each is right, (n,). units, hashes: Unit and hash of each label.
 
-        If the gold consists of yes/no answers, it decides about rejected labels and about the gold label. The gold label of a
-        token with rejected labels is left out: it would count only when it is predicted. That of a document is not left out,
+        If the gold consists of yes/no answers, only rejected labels and gold labels are decided. The gold label of a token
+        with rejected labels is left out, since it would count only when it is predicted. That of a document is not left out,
         since each category has an answer of its own.
         """
-        gold, rejections = self.aligned_gold(example)[rows], self.rejected_labels(example)
+        gold, rejections = self.aligned_gold(example)[units], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
-        rejected_rows = {row for row, _ in rejections} if not self.kind.of_documents else set()
-        labels = zip(rows.tolist(), hashes.tolist(), gold.tolist(), strict=True)
-        known = [(row, key) in rejections or (row not in rejected_rows and key == gold_key) for row, key, gold_key in labels]
+        left_out = {token for token, _ in rejections} if not self.kind.of_documents else set()
+        labels = zip(units.tolist(), hashes.tolist(), gold.tolist(), strict=True)
+        known = [(unit, label) in rejections or (label == right and unit not in left_out) for unit, label, right in labels]
         return np.array(known, dtype=bool)
 
     @property
@@ -169,7 +170,7 @@ class Annotation(ABC):
             strings = doc.vocab.strings  # all Docs have one vocab
             keys, n = np.unique(self.gold_hashes(doc), return_counts=True)
             counts.update(dict(zip(keys.tolist(), n.tolist(), strict=True)))
-        counts.pop(0, None)
+        counts.pop(0, None)  # the hash of no label
         return Counter({self._string(key, strings): n for key, n in counts.items()})
 
     def _string(self, key: int, strings: object) -> str:
@@ -180,21 +181,22 @@ class Annotation(ABC):
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return (the predicted tokens, except white space, that align with exactly one gold token; the gold token of each)."""
     gold_tokens = single_gold_tokens(example)
-    rows = np.flatnonzero((gold_tokens >= 0) & ~is_space(example.predicted))
-    return rows, gold_tokens[rows]
+    tokens = np.flatnonzero((gold_tokens >= 0) & ~is_space(example.predicted))
+    return tokens, gold_tokens[tokens]
 
 
 def single_gold_tokens(example: Example) -> NDArray[np.intp]:
     """Return for each predicted token the gold token that it aligns with, shape (n_tokens,); -1 for none or several."""
     alignment = example.alignment.x2y  # computed at each access; `data` has the gold tokens of all predicted tokens in a row
-    lengths = _lengths(example, alignment)
-    first_in_data = np.cumsum(lengths) - lengths
-    gold_tokens, rows = np.full(len(lengths), -1, dtype=np.intp), np.flatnonzero(lengths == 1)
-    gold_tokens[rows] = np.asarray(alignment.data)[first_in_data[rows]]
+    n_aligned = _count_aligned(example, alignment)
+    first_in_data = np.cumsum(n_aligned) - n_aligned  # index in `data` of each predicted token's first gold token
+    is_single = n_aligned == 1
+    gold_tokens = np.full(len(n_aligned), -1, dtype=np.intp)
+    gold_tokens[is_single] = np.asarray(alignment.data)[first_in_data[is_single]]
     return gold_tokens
 
 
-def _lengths(example: Example, alignment: Any) -> NDArray[np.intp]:
+def _count_aligned(example: Example, alignment: Any) -> NDArray[np.intp]:
     """Return the number of gold tokens that each predicted token aligns with. alignment: `example.alignment.x2y`."""
     # If only one of the two Docs ends in white space, spaCy's alignment has a row after the last token.
     return np.asarray(alignment.lengths)[: len(example.predicted)]
@@ -202,19 +204,19 @@ def _lengths(example: Example, alignment: Any) -> NDArray[np.intp]:
 
 def mark_rejected(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
     """Set gold hashes that are 0 to ONLY_REJECTED, in place, for units with rejected labels. RETURNS: The same array."""
-    rows = [row for row, _ in annotation.rejected_labels(example) or ()]
-    gold[rows] = np.where(gold[rows] == 0, ONLY_REJECTED, gold[rows])
+    units = [unit for unit, _ in annotation.rejected_labels(example) or ()]
+    gold[units] = np.where(gold[units] == 0, ONLY_REJECTED, gold[units])
     return gold
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:
-    """Return {"tokens": words in Docs with gold, "left_out": those of them that align with no or several gold tokens}."""
+    """Count words in Docs with gold: {"tokens": all of them, "left_out": those that align with no or several gold tokens}."""
     counts = {"tokens": 0, "left_out": 0}
     for example in examples:
         if annotation.gold_hashes(example.reference).any():
             words = ~is_space(example.predicted)
             counts["tokens"] += int(words.sum())
-            counts["left_out"] += int((words & (_lengths(example, example.alignment.x2y) != 1)).sum())
+            counts["left_out"] += int((words & (_count_aligned(example, example.alignment.x2y) != 1)).sum())
     return counts
 
 
@@ -243,8 +245,8 @@ def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
 
 
 def is_space(doc: Doc) -> NDArray[np.bool_]:
-    """Return for each token whether its text is white space. The flag IS_SPACE is missing in a vocab without a Language."""
-    strings = doc.vocab.strings
+    """Return for each token of a Doc whether its text is white space, shape (n_tokens,)."""
+    strings = doc.vocab.strings  # read the texts, since a vocab without a Language lacks the flag IS_SPACE
     return map_unique(doc.to_array(["ORTH"]), lambda key: strings[key].isspace()).astype(bool)
 
 
@@ -271,9 +273,9 @@ def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
     """Return the index in `labels` of each label hash: -1 for a label that is not there, -2 for no label (hash 0)."""
     columns = np.full(len(hashes), -1, dtype=np.intp)
     if len(labels):
-        sorted_keys, column = sorted_hashes(tuple(labels))
-        index = np.minimum(np.searchsorted(sorted_keys, hashes), len(sorted_keys) - 1)
-        np.copyto(columns, column[index], where=sorted_keys[index] == hashes)
+        sorted_keys, order = sorted_hashes(tuple(labels))
+        position = np.minimum(np.searchsorted(sorted_keys, hashes), len(sorted_keys) - 1)  # in the sorted hashes
+        np.copyto(columns, order[position], where=sorted_keys[position] == hashes)
     columns[hashes == 0] = -2
     return columns
 
@@ -284,9 +286,8 @@ def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
 
 
 def get_label_comparison(doc: Doc, annotation_name: str) -> LabelComparison | None:
-    """Return how to compare a gold Doc whose labels are of another scheme than the component's; None if of the same."""
-    comparison: LabelComparison | None = doc.user_data.get(GOLD_LABELS, {}).get(annotation_name)
-    return comparison
+    """Return how to compare a gold Doc that has another label scheme than the component; None if it has the same."""
+    return cast("LabelComparison | None", doc.user_data.get(GOLD_LABELS, {}).get(annotation_name))
 
 
 def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:

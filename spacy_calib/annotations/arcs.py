@@ -32,10 +32,8 @@ class ArcAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of each token's arc label, that of "ROOT" for "root" in any case, 0 for no label."""
-        strings = doc.vocab.strings
-        return map_unique(
-            column_of(doc, "DEP").view(np.uint64), lambda key: get_string_id(_as_label(strings[key])) if key else 0
-        )
+        strings, codes = doc.vocab.strings, column_of(doc, "DEP").view(np.uint64)
+        return map_unique(codes, lambda key: get_string_id(_as_label(strings[key])) if key else 0)
 
     def label(self, token: Token) -> str:
         return _as_label(token.dep_)
@@ -46,16 +44,17 @@ class ArcAnnotation(Annotation):
     def partners(self, doc: Doc) -> NDArray[np.int32]:
         return head_offsets(doc)
 
-    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n arcs whether the head is right and, unless only heads are compared, the label. rows: Their tokens."""
-        gold_token = single_gold_tokens(example)
+    def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for n arcs whether the head (for "arc" also the label) is right, (n,). units, hashes: Tokens, label hashes."""
+        gold_token = single_gold_tokens(example)  # of each predicted token, -1 for none
         aligned_head = gold_token[_heads(example.predicted)]  # the gold token that the predicted head aligns with
-        gold_heads = np.append(_heads(example.reference), -1)  # the last element is read by gold_token -1
-        right = ((gold_token >= 0) & (aligned_head >= 0) & (gold_heads[gold_token] == aligned_head))[rows]
+        gold_heads = np.append(_heads(example.reference), -1)  # the last element, -1, is for the gold token -1
+        is_aligned = (gold_token >= 0) & (aligned_head >= 0)
+        has_right_head = (is_aligned & (gold_heads[gold_token] == aligned_head))[units]
         if self.kind.any_label:  # only heads are compared
-            return right
-        strings = example.predicted.vocab.strings
-        return right & (_lower_hashes(strings, hashes) == _lower_hashes(strings, self.aligned_gold(example)[rows]))
+            return has_right_head
+        strings, gold = example.predicted.vocab.strings, self.aligned_gold(example)[units]
+        return has_right_head & (_lower_hashes(strings, hashes) == _lower_hashes(strings, gold))
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()

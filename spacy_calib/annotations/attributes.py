@@ -11,7 +11,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ..errors import calib_error
-from .annotation import Annotation, Hashes, map_unique
+from .annotation import Annotation, Hashes, column_of, map_unique
 from .kinds import SENT
 
 # Prefix of the name of an annotation in an extension attribute of Token.
@@ -40,7 +40,7 @@ class PosAnnotation(AttributeAnnotation):
         super().__init__("pos", "POS")
 
     def hashes(self, doc: Doc) -> Hashes:
-        codes = super().hashes(doc)
+        codes = super().hashes(doc)  # 0 for no tag
         return map_unique(codes, lambda code: get_string_id(doc.vocab.strings[int(code)]) if code else 0)
 
 
@@ -54,7 +54,7 @@ class MorphAnnotation(Annotation):
         if not len(doc):
             return np.zeros(0, dtype=np.uint64)
         codes = doc.to_array(["POS", "MORPH"]).astype(np.uint64)
-        distinct, inverse = np.unique(codes, axis=0, return_inverse=True)
+        distinct, inverse = np.unique(codes, axis=0, return_inverse=True)  # labels are made once per (POS, MORPH)
         strings = doc.vocab.strings
         labels = [self._join(doc.vocab, strings[int(pos)], strings[int(morph)]) for pos, morph in distinct]
         return np.array([get_string_id(label) if label else 0 for label in labels], dtype=np.uint64)[inverse.reshape(-1)]
@@ -82,7 +82,7 @@ class SentAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of "S" for each sentence start of a Doc, of "I" for other tokens, 0 for tokens without a mark."""
-        signs = doc.to_array(["SENT_START"]).astype(np.uint64, copy=False).view(np.int64).reshape(-1)
+        signs = column_of(doc, "SENT_START")
         hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
         hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label
         return hashes

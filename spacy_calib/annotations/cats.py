@@ -30,7 +30,7 @@ _POSITIVE = 0.5
 
 
 class DocumentAnnotation(Annotation):
-    """An annotation whose only unit is the whole document, row 0; a Doc without tokens has no unit."""
+    """An annotation whose only unit is the whole document, with index 0; a Doc without tokens has no unit."""
 
     kind = CATEGORIES
 
@@ -39,14 +39,15 @@ class DocumentAnnotation(Annotation):
 
     def unit_texts(self, doc: Doc) -> Hashes:
         text = doc[:].text  # without the space after its last token, which a join may add
-        return np.array([[0, len(text), get_string_id(text)]], dtype=np.uint64)[: self.n_units(doc)]
+        first_length_hash = np.array([[0, len(text), get_string_id(text)]], dtype=np.uint64)
+        return first_length_hash[: self.n_units(doc)]  # an empty Doc has no unit
 
     def hashes(self, doc: Doc) -> Hashes:
         label = self.label_at(doc, 0)
-        return np.array([get_string_id(label) if label else 0], dtype=np.uint64)[: self.n_units(doc)]
+        return np.array([get_string_id(label) if label else 0], dtype=np.uint64)[: self.n_units(doc)]  # none for an empty Doc
 
     @abstractmethod
-    def label_at(self, doc: Doc, row: int) -> str: ...
+    def label_at(self, doc: Doc, unit: int) -> str: ...
 
     def label(self, token: Token) -> str:
         """Return "": tokens have no label."""
@@ -79,7 +80,7 @@ class CatsAnnotation(DocumentAnnotation):
         names = self.labels or doc.cats
         return {name: value for name in names if (value := _value(doc, name)) is not None}
 
-    def label_at(self, doc: Doc, row: int) -> str:
+    def label_at(self, doc: Doc, unit: int) -> str:
         values = self.values(doc)
         return max(values, key=values.__getitem__) if values else ""
 
@@ -88,25 +89,25 @@ class CatsAnnotation(DocumentAnnotation):
         return GoldCats(self)
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
-        names = dict.fromkeys(filter(None, map(counterpart, self.labels)))
-        return CatsAnnotation(tuple(names), self.kind.overlapping)
+        gold_labels = dict.fromkeys(filter(None, map(counterpart, self.labels)))  # distinct, without "" for none
+        return CatsAnnotation(tuple(gold_labels), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
         """Return (0, label hash) of each rejected category, 0 for the document; None if the gold decides without rejections."""
-        # Overlapping categories have a value each, which decides; of two exclusive ones, a no to one is a yes to the other.
+        # Each overlapping category has a value, which decides. With two exclusive ones a no to one is a yes to the other.
         needs_no_rejections = self.kind.overlapping or len(self.labels) == 2
         return None if needs_no_rejections else super().rejected_labels(example)
 
-    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+    def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Return for n labels whether each is right; overlapping ones are if their value in the gold is above 0.5."""
         if not self.kind.overlapping:
-            return super().is_gold(example, rows, hashes)
+            return super().is_gold(example, units, hashes)
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
-    def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+    def is_known(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Return for n labels whether the gold decides if each is right; overlapping ones need a value in `doc.cats`."""
         if not self.kind.overlapping:
-            return super().is_known(example, rows, hashes)
+            return super().is_known(example, units, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
 
     def foreign_labels(self, docs: Iterable[Doc]) -> list[str]:
@@ -133,8 +134,8 @@ class GoldCats(DocumentAnnotation):
         self.name = MULTI if categories.kind.overlapping else CATS
         self.kind = categories.kind
 
-    def label_at(self, doc: Doc, row: int) -> str:
-        """Return the gold category of a Doc, its only unit (row 0), "" for none. RAISES C261: several have the top value."""
+    def label_at(self, doc: Doc, unit: int) -> str:
+        """Return the gold category of a Doc, its only unit (index 0); "" for none. RAISES C261: several have the top value."""
         values = self.categories.values(doc)
         if not values:
             return ""

@@ -80,23 +80,16 @@ class LabelScheme:
     def is_plain(self) -> bool:
         """Whether the names in the pipe merge exactly the labels that the gold merges, so that these names can be compared."""
         # Labels have the same name in the pipe if and only if they have the same first label in the gold.
-        named_labels = [label for label in self.first_of if self.name(label)]
-        # Reversed, so that the first label of each name remains.
-        first_by_name = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
-        merges_alike = all(self.first_of[label] == self.first_of[first_by_name[self.name(label)]] for label in named_labels)
-        n_gold_groups = len({self.first_of[label] for label in named_labels})
-        return merges_alike and n_gold_groups == len(first_by_name) and not self.unused_labels
+        pairs = {(self.name(label), first) for label, first in self.first_of.items() if self.name(label)}
+        is_one_to_one = len(pairs) == len({name for name, _ in pairs}) == len({first for _, first in pairs})
+        return is_one_to_one and not self.unused_labels
 
     @property
     def loc_sentence(self) -> str:
         """A sentence for messages: how the gold's label LOC was understood; "" if nothing depends on it."""
-        if self.is_coarse is None:
-            return ""
-        return (
-            "The gold has no GPE and no FAC: read as a coarse scheme, whose LOC stands for GPE, LOC and FAC"
-            if self.is_coarse
-            else "The gold has GPE or FAC: read as OntoNotes' scheme, where LOC is LOC"
-        )
+        if self.is_coarse:
+            return "The gold has no GPE and no FAC: read as a coarse scheme, whose LOC stands for GPE, LOC and FAC"
+        return "" if self.is_coarse is None else "The gold has GPE or FAC: read as OntoNotes' scheme, where LOC is LOC"
 
 
 def read_scheme(
@@ -121,18 +114,14 @@ def read_scheme(
     gold: dict[str, str] = {}
     for name in gold_names:
         if user_map is not None:
-            meant = [label for label in labels if user_map.get(label, label) == name]
+            meant_labels = [label for label in labels if user_map.get(label, label) == name]
         elif is_coarse is not None and name in loc_names:
-            # The component's locations, LOC first, but not those with another name in the pipe, except that LOC means LOC.
-            locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
-            meant = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
-            # In a coarse scheme the name means all of them, else LOC, or the one that the pipe calls so.
-            meant = meant if is_coarse else [label for label in meant if label == LOC or label in table][:1]
+            meant_labels = _locations_meant(name, labels, table, loc_names, is_coarse)
         else:
-            meant = _labels_meant(name, labels, maps)
-        if meant:  # all get the same first label: that of an earlier gold label that means one of them, if any
-            first = next((first_of[label] for label in meant if label in first_of), meant[0])
-            first_of |= {label: first_of.get(label, first) for label in meant}
+            meant_labels = _labels_meant(name, labels, maps)
+        if meant_labels:  # all get the same first label: that of an earlier gold label that means one of them, if any
+            first = next((first_of[label] for label in meant_labels if label in first_of), meant_labels[0])
+            first_of |= {label: first_of.get(label, first) for label in meant_labels}
             gold[name] = first
     # If no gold label matches, the gold has other names, and nothing shows which labels it never uses.
     unused_labels = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
@@ -161,9 +150,20 @@ def _is_coarse(
     return None if loc_names.isdisjoint(names) else True  # without locations in the gold nothing depends on this
 
 
+def _locations_meant(
+    name: str, labels: Sequence[str], table: Mapping[str, str], loc_names: set[str], is_coarse: bool
+) -> list[str]:
+    """Return the labels that a gold label `name` (LOC, or a name of it) means, LOC first. Arguments: As in `read_scheme`."""
+    locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
+    # Without those that have another name in the pipe, except that LOC means LOC.
+    locations = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
+    # In a coarse scheme the name means all of them, else only LOC, or the one that the pipe calls so.
+    return locations if is_coarse else [label for label in locations if label == LOC or label in table][:1]
+
+
 def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels that a gold label `name` means, by the first rule below that finds any. maps: The pipe's first."""
-    table, *extra_maps = maps
+    """Return the component's labels that a gold label `name` means: those that the first matching rule finds, else []."""
+    table, *extra_maps = maps  # label -> its name in the calib pipe; further maps: label -> another name
     candidates = [
         [label for label in labels if table.get(label) == name],  # those with this name in the calib pipe
         [label for label in labels if label == name],
@@ -185,21 +185,21 @@ def span_confusions(
 
     predicted_spans (Iterable): (start, end, label) of each, in tokens of the predicted Doc.
     """
-    alignment, label_at = example.alignment.x2y, dict[int, str]()  # gold token -> predicted label
+    alignment, label_at = example.alignment.x2y, dict[int, str]()  # label_at: gold token -> predicted label
     for start, end, label in predicted_spans:
         for token in alignment[start:end].reshape(-1).tolist():
             label_at.setdefault(token, label)
-    labels = (
-        (next((label_at[token] for token in range(span.start, span.end) if token in label_at), ""), span.label_)
-        for span in annotation.spans_on(example.reference)
-    )
-    return Counter(labels)
+    confusions: Counter[tuple[str, str]] = Counter()
+    for span in annotation.spans_on(example.reference):
+        labels_on_span = (label_at[token] for token in range(span.start, span.end) if token in label_at)
+        confusions[next(labels_on_span, ""), span.label_] += 1
+    return confusions
 
 
 def propose_gold_labels(
     labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]
 ) -> dict[str, str]:
-    """Propose for each label of a component an unknown gold label: a common synonym, else the most frequent one on its spans.
+    """Propose for each label of a component an unknown gold label: a common synonym, else the most frequent on its spans.
 
     unknown (Collection[str]): Gold labels that the component lacks. confusions (Mapping): (predicted label, gold label) ->
     number of spans. RETURNS (dict): Label of the component -> gold label; labels without a proposal are left out.
@@ -236,16 +236,16 @@ class LabelComparison:
         """
         # The scheme is about the component's own labels, which the `inner` annotation reads if there is a label map.
         doc, unmapped = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
-        keys, first_tokens, inverse = np.unique(unmapped.hashes(doc), return_index=True, return_inverse=True)
+        distinct, first_tokens, inverse = np.unique(unmapped.hashes(doc), return_index=True, return_inverse=True)
         # For each distinct predicted label: hash of the gold label that means it, 0 for none; whether the gold never uses it.
-        gold_of_label, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
-        for i, (key, token) in enumerate(zip(keys.tolist(), first_tokens.tolist(), strict=True)):
-            label = unmapped.label_at(doc, token) if key else ""
+        gold_of_label, is_unused = np.zeros(len(distinct), dtype=np.uint64), np.zeros(len(distinct), dtype=bool)
+        for i, (label_hash, token) in enumerate(zip(distinct.tolist(), first_tokens.tolist(), strict=True)):
+            label = unmapped.label_at(doc, token) if label_hash else ""
             prefix, name = split_prefix(label) if annotation.kind.has_prefixes else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
             if name in self.scheme.first_of:
                 gold_of_label[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
-        label_of_token = inverse.reshape(-1)  # index of each token's predicted label in `keys`
+        label_of_token = inverse.reshape(-1)  # index of each token's predicted label in `distinct`
         means_prediction = (gold_of_label[label_of_token] == gold) & (gold != 0)
         has_no_gold = is_unused[label_of_token] & (gold == _OUT)
         return np.where(has_no_gold, np.uint64(0), np.where(means_prediction, annotation.hashes(doc), gold))

@@ -58,16 +58,16 @@ class MappedAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of each unit's mapped label, 0 for none; each distinct label of `inner` is mapped once."""
-        keys, first, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
-        units = zip(keys.tolist(), first.tolist(), strict=True)  # each distinct label's hash, and the first unit that has it
-        names = [self.label_at(doc, i) if key else "" for key, i in units]
+        keys, first_units, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
+        distinct = zip(keys.tolist(), first_units.tolist(), strict=True)  # each distinct label's hash, and a unit that has it
+        names = [self.label_at(doc, unit) if key else "" for key, unit in distinct]
         return np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
         return self.counterpart(self.inner.label(token))
 
-    def label_at(self, doc: Doc, row: int) -> str:
-        return self.counterpart(self.inner.label_at(doc, row))
+    def label_at(self, doc: Doc, unit: int) -> str:
+        return self.counterpart(self.inner.label_at(doc, unit))
 
     def gold_span_label(self, label: int) -> int:
         return self._gold_hash.get(label, label)

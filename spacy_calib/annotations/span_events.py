@@ -70,8 +70,9 @@ class GoldSpans:
 
 
 def first_token(doc: Doc, start: int, end: int, event: str) -> int:
-    """Return the token at which the comparison of a span begins: the event "article" skips a leading a, an or the."""
-    return start + (event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES)
+    """Return the first token of a span that is compared: the event "article" skips a leading a, an or the."""
+    skips_first = event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES
+    return start + int(skips_first)
 
 
 # exact: a gold span has the same tokens and label. article: the same, without leading articles. type: all tokens of the span
@@ -100,7 +101,7 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey
     """Return for each predicted span 1 if it is right by an event, 0 if it is wrong, -1 if the gold does not decide.
 
     As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the annotation
-    has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in predicted tokens. event: In EVENTS.
+    has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in predicted tokens. event: See EVENTS.
     """
     if annotation.evaluate_spans is not None:
         return annotation.evaluate_spans(example, spans)

@@ -64,8 +64,9 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
         share of tokens with gold is less than half as high outside of predicted entities as inside.
         """
         gold = super().aligned_gold(example)
-        words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0  # [1]: ENT_TYPE
-        outside, inside = gold[words & ~is_entity] != 0, gold[words & is_entity] != 0  # whether each word has gold
+        _, entity_types = _entity_columns(example.predicted)
+        is_word, is_entity = ~is_space(example.predicted), entity_types != 0
+        outside, inside = gold[is_word & ~is_entity] != 0, gold[is_word & is_entity] != 0  # whether each word has gold
         is_of_answers = len(outside) and len(inside) and 2 * float(outside.mean()) < float(inside.mean())
         return np.zeros_like(gold) if is_of_answers else gold
 
@@ -102,12 +103,12 @@ class BiluoAnnotation(_EntityTokenAnnotation):
         def hash_of_tag(letter: str, entity_type: Any) -> int:
             return get_string_id(f"{letter}-{doc.vocab.strings[int(entity_type)]}")
 
-        continues = np.append(iob[1:] == 1, False)[: len(iob)]  # whether the next token is inside (1 in ENT_IOB; 3 begins)
-        prefix = np.where(iob == 3, np.where(continues, 1, 4), np.where(continues, 2, 3))  # codes: 1 B, 2 I, 3 L, 4 U
-        codes = np.where(types != 0, prefix, 0)
+        begins, is_inside = iob == 3, iob == 1  # the codes of ENT_IOB; 0: no annotation
+        continues = np.append(is_inside[1:], False)[: len(iob)]  # whether the entity goes on at the next token
+        masks = {"B": begins & continues, "I": ~begins & continues, "L": ~begins & ~continues, "U": begins & ~continues}
         hashes = np.where(iob != 0, _OUT, np.uint64(0))
-        for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
-            tokens = np.flatnonzero(codes == code)
+        for letter, mask in masks.items():
+            tokens = np.flatnonzero(mask & (types != 0))
             hashes[tokens] = map_unique(types[tokens], partial(hash_of_tag, letter))
         return hashes
 
@@ -142,25 +143,22 @@ class SpanAnnotation(_SpanTokenAnnotation):
         if self.key not in doc.spans:
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = np.full(len(doc), _OUT)
-        scores = span_scores(doc.spans[self.key])
-        spans = [(span.start, span.end, span.label) for span in self.spans_on(doc)]
-        order = range(len(spans)) if scores is None or not spans else np.argsort(-scores, kind="stable").tolist()
-        for i in reversed(order):  # the best span last, so that its label stays
-            start, end, label = spans[i]
-            hashes[start:end] = label
+        scores, spans = span_scores(doc.spans[self.key]), self.spans_on(doc)
+        best_first = range(len(spans)) if scores is None or not spans else np.argsort(-scores, kind="stable").tolist()
+        for i in reversed(best_first):  # the best span last, so that its label stays
+            hashes[spans[i].start : spans[i].end] = spans[i].label
         return hashes
 
     def label(self, token: Token) -> str:
         """Return the label of the best span that covers the token, "O" if none does, "" if the Doc lacks the group."""
         if self.key not in token.doc.spans:
             return ""
-        group = token.doc.spans[self.key]
-        scores = span_scores(group)
-        spans = self.spans_on(token.doc)
+        scores, spans = span_scores(token.doc.spans[self.key]), self.spans_on(token.doc)
         covering = [i for i, span in enumerate(spans) if span.start <= token.i < span.end]
         if not covering:
             return "O"
-        return spans[covering[0] if scores is None else max(covering, key=lambda i: (scores[i], -i))].label_
+        best = covering[0] if scores is None else max(covering, key=lambda i: (scores[i], -i))  # the first of equal scores
+        return spans[best].label_
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         """Return the spans of the group; () if tokens were merged after it was set, since spaCy does not update groups."""
@@ -175,17 +173,16 @@ class SpanAnnotation(_SpanTokenAnnotation):
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
         return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
-    def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return whether a gold span with the label covers the gold token of each. rows, hashes (n,): Tokens, their labels."""
-        hits = self.aligned_gold(example)[rows] == hashes
+    def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return for n labels whether a gold span with the label covers its token. units, hashes (n,): Tokens, label hashes."""
+        hits = self.aligned_gold(example)[units] == hashes
         alignment = example.alignment.x2y
         # `aligned_gold` has one label of each token; gold spans that overlap give it further ones.
-        gold_tokens = {
-            (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
-        }
+        gold_spans = example.reference.spans.get(self.key, ())
+        token_labels = {(token, span.label) for span in gold_spans for token in range(span.start, span.end)}
         for i in np.flatnonzero(~hits).tolist():
-            aligned = alignment[int(rows[i])]
-            hits[i] = len(aligned) == 1 and (int(aligned[0]), int(hashes[i])) in gold_tokens
+            gold_tokens = alignment[int(units[i])]
+            hits[i] = len(gold_tokens) == 1 and (int(gold_tokens[0]), int(hashes[i])) in token_labels
         return hits
 
 
@@ -207,7 +204,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return hashes
 
     def gold_hashes(self, doc: Doc) -> Hashes:
-        return self.hashes(doc)  # of accepted identities, even if the gold is yes/no answers
+        return self.hashes(doc)  # accepted identities count, even if the gold consists of yes/no answers
 
     def label(self, token: Token) -> str:
         return token.ent_kb_id_ if token.ent_iob_ == "B" else ""
@@ -228,26 +225,26 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return partners
 
     def aligned_gold(self, example: Example) -> Hashes:
-        gold = {(entity.start_char, entity.end_char): entity.kb_id for entity in example.reference.ents}
+        gold_links = {(entity.start_char, entity.end_char): entity.kb_id for entity in example.reference.ents}
         hashes = np.zeros(len(example.predicted), dtype=np.uint64)
         for entity in example.predicted.ents:
-            hashes[entity.start] = gold.get((entity.start_char, entity.end_char), 0)
+            hashes[entity.start] = gold_links.get((entity.start_char, entity.end_char), 0)
         return mark_rejected(self, hashes, example)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
         """Return (first token of the predicted entity, hash) of rejected identities; None if the gold has no yes/no answers."""
         if rejected_in(self, example.reference) is None:
             return None
-        starts = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
-        spans = ((starts.get((span.start_char, span.end_char)), span.label) for span in example.reference.spans[REJECTED_LINKS])
-        return {(row, label) for row, label in spans if row is not None}
+        first_tokens = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
+        spans = [(span.start_char, span.end_char, span.label) for span in example.reference.spans[REJECTED_LINKS]]
+        return {(first_tokens[start, end], label) for start, end, label in spans if (start, end) in first_tokens}
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
         """Return for each entity (start, end, identity hash) 1 if the identity is right, 0 if not, -1 without gold."""
-        rows = np.array([start for start, _, _ in spans], dtype=np.intp)
+        first_tokens = np.array([start for start, _, _ in spans], dtype=np.intp)
         hashes = np.array([label for *_, label in spans], dtype=np.uint64)
-        has_gold, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)
-        return np.where(has_gold, right, -1).astype(np.intp)
+        has_gold, is_right = self.is_known(example, first_tokens, hashes), self.is_gold(example, first_tokens, hashes)
+        return np.where(has_gold, is_right, -1).astype(np.intp)
 
 
 def _is_contradictory(doc: Doc) -> NDArray[np.bool_]:

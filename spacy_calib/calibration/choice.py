@@ -32,7 +32,6 @@ _FOLDS = 5
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
 # Reasons why a candidate is not compared.
 _FEW_DOCUMENTS, _NOTHING_HELD_OUT = "too few documents", "nothing can be held out"
-# The stages of a choice.
 STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 
 
@@ -86,7 +85,8 @@ class ChoiceInputs:
 def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
     """Return the plan of lowest cross-validated log loss (raw scores only if clearly lowest), with a table of candidates."""
     data, plans = inputs.data, candidates(selector, inputs, progress)
-    ranking = sorted((plan for plan in plans if not plan.why), key=lambda plan: (plan.losses.mean(), plan.size))
+    comparable_plans = [plan for plan in plans if not plan.why]  # `why`: the reason not to compare a plan, or ""
+    ranking = sorted(comparable_plans, key=lambda plan: (plan.losses.mean(), plan.size))
     trials = compare(ranking, inputs.units[data.kept_indices])
     best = ranking[pick(trials)]
     compared = {trial["candidate"] for trial in trials}  # two plans may have one name, of which one is compared
@@ -101,8 +101,8 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
 
 
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
-    """List the candidate plans: raw scores, vector scaling, contexts, maps. The reason not to compare a plan is its `why`."""
-    fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
+    """List the candidate plans: raw scores, vector scaling, contexts, maps. A plan with a `why` is not compared."""
+    fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)  # learning a context takes longest
     raw = _raw_plan(inputs)
     plans = [raw, _scaling_plan(raw, inputs, fitting)]
     bases = [plan for plan in plans if not plan.why]  # each gets a context; with few documents only the last one does
@@ -127,10 +127,7 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return the index of the best trial: 0 (lowest loss), or 1 if 0 is the raw scores and 1 is worse by its "error" or less.
-
-    trials: Rows of `compare`, lowest loss first.
-    """
+    """Return 0, or 1 if trial 0 is the raw scores and trial 1 is worse by its "error" or less. trials: Rows of `compare`."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
@@ -149,13 +146,13 @@ def make_plan(
     learn_context: LearnContext | None = None,
     progress: Progress = UNREPORTED,
 ) -> CalibrationPlan:
-    """Make the plan that the settings name, or let their selector choose one.
+    """Make the plan that the settings name, or let their selector choose one; scaling and context are fitted to the data.
 
     group (Callable): Takes a grouping and returns the groups of the labels. scalable (bool): False if a token may have several
         labels. learn_context (LearnContext | None): Fits a context, which is used if it is required or does not raise the
-        out-of-fold log loss; None for no context.
+        out-of-fold log loss; None for no context. RETURNS (CalibrationPlan): Its maps are still to be fitted.
     """
-    groups = group(settings.grouping)
+    groups = group(settings.grouping)  # scores are evaluated by these, even if a selector chooses other groups for the maps
     if settings.selector is not None:
         best = choose_plan(settings.selector, ChoiceInputs(data, group, scalable, learn_context), progress)
         return replace(best, evaluation_groups=groups)
@@ -167,7 +164,7 @@ def make_plan(
         return plan
     plan, context = _with_context(plan, data, learn_context, learning)
     pairs = plan.pairs_of(data)
-    loss, context_loss = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
+    loss, context_loss = log_losses(pairs.scores, pairs.hits).mean(), log_losses(context.held_out, pairs.hits).mean()
     is_used = not context.why and (context.is_required or context_loss <= loss)
     return plan.with_context_scores(data) if is_used else plan
 
@@ -204,13 +201,14 @@ def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress
     data, plans = inputs.data, []
     if not (inputs.scalable and inputs.is_comparable):
         return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT if inputs.scalable else "a token may have several labels")
-    for ridge, part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
+    for ridge, progress_part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
         scaling = VectorScaling(ridge)
-        plan = _with_scaling(raw, scaling, data, inputs.units, part)
+        plan = _with_scaling(raw, scaling, data, inputs.units, progress_part)
         losses = log_losses(plan.scores[data.kept_indices], data.kept_pairs.hits)
         plans.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
-    gain, error = mean_with_error(plans[0].losses - plans[1].losses, inputs.units[data.kept_indices])
-    return plans[1] if gain > 2 * error else plans[0]
+    strong, weak = plans
+    gain, error = mean_with_error(strong.losses - weak.losses, inputs.units[data.kept_indices])
+    return weak if gain > 2 * error else strong
 
 
 def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
@@ -218,8 +216,8 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
     data, learn_context = inputs.data, inputs.learn_context
     if learn_context is None:
         return
-    for base, part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
-        plan, context = _with_context(base, data, learn_context, part)
+    for base, progress_part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
+        plan, context = _with_context(base, data, learn_context, progress_part)
         plan = plan if context.why else plan.with_context_scores(data)
         why = context.why or (_FEW_DOCUMENTS if inputs.few_documents and not context.is_required else "")
         name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
@@ -233,23 +231,25 @@ def _map_plans(
     """Yield a plan for each method with each number of groups: one map per group, with its out-of-fold log losses.
 
     With few documents they are not compared. If a token may have several labels, Platt scaling replaces vector scaling: it is
-    compared even with few documents. raw: The plan to which maps are added. why (str): Why no map is compared, or "".
+    compared even with few documents. raw: The plan to which maps are added. why (str): Why no plan is compared, or "".
     """
-    # Name of a method, prototype of its maps, number of groups, and why it is not compared (or "").
+    # Each trial: name of the method, prototype of its maps, number of groups, and why it is not compared (or "").
     method_why = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
-    methods = [(name, prototype, n, method_why) for n in selector.n_groups for name, prototype in selector.methods.items()]
+    trials = [(name, prototype, n, method_why) for n in selector.n_groups for name, prototype in selector.methods.items()]
     if not inputs.scalable:
-        methods += [(Platt.short, Platt(), n, why) for n in selector.n_groups]
+        trials += [(Platt.short, Platt(), n, why) for n in selector.n_groups]
     pairs, compared_names = inputs.data.kept_pairs, set()
     folds = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS)
     n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # pairs outside the largest fold
-    for method, prototype, n_groups, why_not in progress.track(methods):
+    for method, prototype, n_groups, trial_why in progress.track(trials):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
-        reasons = [why_not, "too few pairs" if n_fewest_train < max(1, prototype.min_pairs) else ""]
-        reasons.append("compared already" if name in compared_names else "")  # with few labels there are fewer groups
-        if any(reasons):
-            yield replace(raw, name=name, why=next(filter(None, reasons)))
+        if not trial_why and n_fewest_train < max(1, prototype.min_pairs):
+            trial_why = "too few pairs"
+        if not trial_why and name in compared_names:  # with few labels there are fewer groups than asked for
+            trial_why = "compared already"
+        if trial_why:
+            yield replace(raw, name=name, why=trial_why)
             continue
         compared_names.add(name)
         losses = log_losses(score_by_group(prototype, groups, pairs, folds), pairs.hits)

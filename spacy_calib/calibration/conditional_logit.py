@@ -17,7 +17,7 @@ _TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
 
 
 def log_sums(scores: Floats, starts: Ints) -> Floats:
-    """Return log(sum(exp(scores))) of each of n stretches of consecutive scores, shape (n,).
+    """Return log(sum(exp(scores))) of each of n stretches of consecutive scores (the options of one choice), shape (n,).
 
     scores (Floats): Shape (n_options,). starts (Ints): First index of each stretch (none is empty), then n_options: (n + 1,).
     """
@@ -29,7 +29,7 @@ def log_sums(scores: Floats, starts: Ints) -> Floats:
 
 
 def softmax(scores: Floats, starts: Ints) -> Floats:
-    """Return the softmax of the scores within each stretch, (n_options,). starts (Ints): First indices, then n_options."""
+    """Return the softmax of the scores of each choice, (n_options,). starts: First index of each choice's, then n_options."""
     return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 
@@ -45,12 +45,13 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, 
     with np.errstate(divide="ignore"):
         right_scores = scores + np.log(right, dtype=np.float64)
     all_sums, right_sums = log_sums(scores, starts), log_sums(right_scores, starts)
+    # P(option) less P(option, given that a right one is chosen).
     residuals = np.exp(scores - np.repeat(all_sums, lengths)) - np.exp(right_scores - np.repeat(right_sums, lengths))
     return float((all_sums - right_sums).sum()), features.T @ residuals
 
 
 def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Floats, towards: Floats, penalty: Floats) -> Floats:
-    """Fit a conditional logit with an L2 penalty towards given weights; stretches without a right option are left out.
+    """Fit a conditional logit with an L2 penalty towards given weights; choices without a right option are left out.
 
     features (Floats): Shape (n_options, n_features). starts (Ints): First row of each choice's options, then n_options.
     right (NDArray): Whether each option is right, or the likelihood of the observation if it is, shape (n_options,).
@@ -60,7 +61,8 @@ def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Float
     lengths = np.diff(starts)
     has_right = np.add.reduceat(right, starts[:-1]) > 0
     is_used = np.repeat(has_right, lengths)
-    features, right, starts = features[is_used], right[is_used], np.concatenate([[0], np.cumsum(lengths[has_right])])
+    features, right = features[is_used], right[is_used]
+    starts = np.concatenate([[0], np.cumsum(lengths[has_right])])  # of the options that are left
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, gradient = choice_loss(features, starts, right, weights)

@@ -60,24 +60,24 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
     for file, tag in np.unique(np.stack([files[confident], pairs.tags[confident]]), axis=1).T.tolist():
         indices = confident[(files[confident] == file) & (pairs.tags[confident] == tag)]
         rows, n_expected_errors = pairs.rows[indices], float((1.0 - pairs.scores[indices]).sum())
-        columns, counts = np.unique(gold[rows], return_counts=True)
-        n_disagreeing = counts[(columns != tag) & (columns != -2)].sum()
+        gold_tags, counts = np.unique(gold[rows], return_counts=True)
+        n_disagreeing = counts[(gold_tags != tag) & (gold_tags != -2)].sum()
         minimum = max(_FEWEST, _RATE * len(indices), _TIMES * n_expected_errors, _ONE_WAY * n_disagreeing)
-        for column, n in zip(columns.tolist(), counts.tolist(), strict=True):
-            is_other_tag = column not in (tag, -1, -2)  # a tag that the model knows and did not give
+        for gold_tag, n in zip(gold_tags.tolist(), counts.tolist(), strict=True):
+            is_other_tag = gold_tag not in (tag, -1, -2)  # a tag that the model knows and did not give
             if is_other_tag and n >= minimum:
                 in_gold = int(np.count_nonzero(gold == tag))
-                conventions.append(Convention(file, tag, column, rows[gold[rows] == column], len(indices), in_gold))
+                conventions.append(Convention(file, tag, gold_tag, rows[gold[rows] == gold_tag], len(indices), in_gold))
     return sorted(conventions, key=lambda convention: -len(convention.rows))
 
 
 def fit_platt_on_agreeing_tokens(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
     """Fit Platt scaling to the scores of all tokens but those on which conventions differ; return its (slope, constant)."""
-    rows = np.concatenate([np.zeros(0, dtype=np.intp), *(convention.rows for convention in conventions)])
-    agreeing_pairs = pairs.take(np.flatnonzero(~np.isin(pairs.rows, rows)))
-    line = Platt()
-    line.fit(agreeing_pairs.scores, agreeing_pairs.hits)
-    return line.coefficients_
+    differing_rows = np.concatenate([np.zeros(0, dtype=np.intp), *(convention.rows for convention in conventions)])
+    agreeing_pairs = pairs.take(np.flatnonzero(~np.isin(pairs.rows, differing_rows)))
+    platt = Platt()
+    platt.fit(agreeing_pairs.scores, agreeing_pairs.hits)
+    return platt.coefficients_
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,6 @@ class Shrinkage:
     line: Floats
 
     def apply(self, predictions: Predictions) -> Predictions:
-        on_line = combine(Platt().features(predictions.raw), self.line)
+        on_line = combine(Platt().features(predictions.raw), self.line)  # log-odds on the line
         margins = (1.0 - self.shrink) * log_odds(predictions.scores) + self.shrink * on_line
         return predictions.replace_unchecked(scores=sigmoid(margins))

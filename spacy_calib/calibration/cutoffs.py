@@ -39,7 +39,9 @@ class Cutoffs(Serializable):
     @classmethod
     def read(cls, value: Any, where: str = "state") -> Cutoffs:
         """Check a state, whose keys "targets" and "sample" may be missing, and build the cut-offs from it."""
-        return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
+        if isinstance(value, dict):
+            value = {"targets": None, "sample": None, **value}
+        return super().read(value, where)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
         """Return whether each span's score reaches its cut-off. columns: Index of its label in `labels`. groups: Of labels."""
@@ -80,7 +82,7 @@ class Cutoffs(Serializable):
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
-    """Return each span's key by `per`: "all", its label, or its group ("" for none). columns (Ints): Index of its label."""
+    """Return the key of each span's cut-off: "all", its label, or its label's group ("" for none). columns: Index in labels."""
     if per == "all":
         return ["all"] * len(columns)
     if per == "label":
@@ -102,7 +104,8 @@ class EntityTypes:
     @classmethod
     def from_labels(cls, labels: Sequence[str], has_prefix: bool) -> EntityTypes:
         """Find the types in token labels ("O", or a type). has_prefix (bool): Whether types have a prefix B-, I-, L- or U-."""
-        types = ["" if label == OUTSIDE else label[2:] if has_prefix else label for label in labels]
+        prefix_length = 2 if has_prefix else 0
+        types = ["" if label == OUTSIDE else label[prefix_length:] for label in labels]  # "" for O
         names = tuple(dict.fromkeys(filter(None, types)))
         return cls(names, np.array([names.index(type_name) if type_name else OUT for type_name in types], dtype=np.intp))
 
@@ -127,10 +130,10 @@ class EntityScores:
         return 1.0 - self._sum_scores(self.types == OUT)
 
     def type_probability(self, type_index: int) -> Floats:
-        """Return P(type) of each token, shape (n,).
+        """Return P(type) of each token, shape (n,). type_index (int): Index of the type in `EntityTypes.names`.
 
-        Without an entry P(type) is below the threshold, and estimated: as the threshold times P(inside an entity), or times the
-        probability of all labels without an entry if O has none either, so that P(inside an entity) is not known.
+        Where the type has no entry, P(type) is below the threshold. It is estimated as the threshold times P(inside an entity);
+        if O has no entry either, which leaves this unknown, as the threshold times the probability of all labels without one.
         """
         without_entry = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
         estimate = self.threshold * np.where(self.has_type(OUT), self.inside_probability, without_entry)
@@ -162,10 +165,10 @@ class RecallCutoffs(Serializable):
     def flags(self, scores: EntityScores, types: EntityTypes) -> dict[str, NDArray[np.bool_]]:
         """Return key ("all" or a type) -> whether its cut-off flags each token; saved types not in `types` are left out."""
         keys = ["all"] if self.per == "all" else [name for name in types.names if name in self.values]
-        cutoffs = {key: -np.inf if value is None else value for key, value in self.values.items()}
+        cutoffs = {key: -np.inf if value is None else value for key, value in self.values.items()}  # None flags every token
         return {key: key_probability(key, self.per, scores, types) >= cutoffs[key] for key in keys}
 
 
 def key_probability(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:
-    """Return P(inside an entity) of each token if `per` is "all", else P(type `key`): the number that the cut-off is for."""
+    """Return what the cut-off `key` is for, of each token: P(inside an entity) if `per` is "all", else P(type `key`)."""
     return scores.inside_probability if per == "all" else scores.type_probability(types.names.index(key))

@@ -19,7 +19,6 @@ SELECTION = record(
 )  # fmt: skip
 
 _SHARE = number(0.0, 1.0)
-
 _GAP = record({"value": number(), "low": maybe(number()), "high": maybe(number())})
 _EVALUATION = maybe(record({"expected": _SHARE, "log_loss": number(0.0), "ece": _SHARE, "gap": _GAP}))
 

@@ -79,7 +79,7 @@ class GroupedRecalibrator:
         group_fits = [self._fit_map(weighted_pairs, fallback="pooled map") for weighted_pairs in group_pairs]
         self.maps_ = [group_map for group_map, _ in group_fits]
         self.fits_ = [fit for _, fit in group_fits]
-        self._prepare()
+        self._prepare_predict()
         self.offsets_ = None
         if self.has_offsets:
             mapped_scores, groups = self.predict(pairs.scores, pairs.tags), self.groups.find(pairs.tags).astype(np.intp)
@@ -120,14 +120,14 @@ class GroupedRecalibrator:
         if self._is_identity and self.offsets_ is None:
             return scores.copy()
         scores, groups = as_probabilities("scores", scores), self.groups.find(tags)
-        if self._table is not None:
+        if self._table is not None:  # one function for the maps of all groups
             margins = self._table(scores, groups)
             return sigmoid(margins if self.offsets_ is None else self.offsets_.adjust_margins(margins, tags, groups))
         calibrated_scores = self._map(scores, groups)
         return calibrated_scores if self.offsets_ is None else self.offsets_.predict(calibrated_scores, tags, groups)
 
-    def _prepare(self) -> None:
-        """Store how `predict` can be fast: whether all maps are identities, and one function for the maps of all groups."""
+    def _prepare_predict(self) -> None:
+        """Store what makes `predict` fast: whether all maps are identities, and one function for the maps of all groups."""
         assert self.pooled_ is not None
         # The pooled map is last, where index -1 finds it.
         maps = [*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_]
@@ -140,10 +140,6 @@ class GroupedRecalibrator:
         The pooled map is used for group -1 and for groups without a map of their own.
         """
         assert self.pooled_ is not None
-        if self._is_identity:
-            return scores.copy()
-        if not len(groups):
-            return np.zeros(0)
         order = np.argsort(groups, kind="stable")
         group_ends = np.cumsum(np.bincount(groups + 1)).tolist()  # group -1 comes first
         calibrated_scores = np.empty(len(scores))
@@ -179,7 +175,7 @@ class GroupedRecalibrator:
         calibrator.pooled_ = _check_fitted(load(state["pooled"]))
         calibrator.pooled_fit_, calibrator.fits_ = state["pooled_fit"], state["fits"]
         calibrator.maps_ = [None if m is None else _check_fitted(load(m)) for m in state["maps"]]
-        calibrator._prepare()
+        calibrator._prepare_predict()
         return calibrator
 
 

@@ -58,7 +58,7 @@ class EntityTokens:
             U-. threshold (float): Lower raw scores are not in the corpus. entities (GoldEntities): All gold entities.
         """
         n, types = len(corpus), EntityTypes.from_labels(corpus.names, has_prefix)
-        type_of_label = np.append(types.of_label, _UNKNOWN)  # -1 is no label
+        type_of_label = np.append(types.of_label, _UNKNOWN)  # the last one is for label -1, which is none
         is_scored = np.zeros(n, dtype=bool)
         is_scored[corpus.rows] = True
         return cls(
@@ -72,10 +72,6 @@ class EntityTokens:
             entities=entities,
         )
 
-    def keys(self, per: str) -> tuple[str, ...]:
-        """Return the keys of the cut-offs: ("all",), or each entity type of the recognizer if `per` is "label"."""
-        return ("all",) if per == "all" else self.types.names[: self.n_types]
-
     def in_gold(self, key: str, per: str) -> Bools:
         """Return whether each token is scored and in a gold entity: of any type if `per` is "all", else of the type `key`."""
         return self.is_scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
@@ -87,7 +83,7 @@ class EntityTokens:
     def find_cutoffs(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
         """Find the highest cut-offs that reach a recall with a confidence: one if `per` is "all", one per type if "label"."""
         values = {}
-        for key in self.keys(per):
+        for key in ("all",) if per == "all" else self.types.names[: self.n_types]:
             in_gold = self.in_gold(key, per)
             # Rounded, so that no exact score of a private text is saved as a cut-off.
             probability = round_down(key_probability(key, per, self.scores, self.types)[in_gold])
@@ -96,8 +92,7 @@ class EntityTokens:
 
     def flag(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
         """Return key -> whether each token is scored and flagged by the key's cut-off."""
-        flags_by_key = cutoffs.flags(self.scores, self.types)
-        return {key: flags & self.is_scored for key, flags in flags_by_key.items()}
+        return {key: flags & self.is_scored for key, flags in cutoffs.flags(self.scores, self.types).items()}
 
     def rows_of(self, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
         """Return a row per cut-off: what reviewing the tokens that it flags finds, and what reviewing predicted entities finds.
@@ -122,24 +117,29 @@ class EntityTokens:
         """
         in_gold = self.in_gold(key, cutoffs.per)
         n_entity_tokens, n_found = int(in_gold.sum()), int((in_gold & is_flagged).sum())
-        n_scored, n_flagged = int(self.is_scored.sum()), int(is_flagged.sum())
-        share = low = high = None
-        if n_scored:
-            share = n_flagged / n_scored
-            n_documents = int(self.documents.max()) + 1
-            scored_by_document = np.bincount(self.documents[self.is_scored], minlength=n_documents)
-            flagged_by_document = np.bincount(self.documents[is_flagged], minlength=n_documents)
-            size = effective_size(scored_by_document, flagged_by_document)  # in independent tokens
-            low, high = prediction_interval(share, size, size, cutoffs.confidence)
-        has_score, is_touched = (self._entities_with(tokens, key, cutoffs.per) for tokens in (self.is_scored, is_flagged))
+        share, low, high = self._share_flagged(is_flagged, cutoffs.confidence)
+        has_score = self._entities_with(self.is_scored, key, cutoffs.per)
+        is_touched = self._entities_with(is_flagged, key, cutoffs.per)
         return {
             "tokens": n_entity_tokens, "found": n_found, "recall": n_found / n_entity_tokens if n_entity_tokens else None,
-            "flagged": n_flagged, "share": share, "low": low, "high": high,
+            "flagged": int(is_flagged.sum()), "share": share, "low": low, "high": high,
             "entities": int(has_score.sum()), "touched": int((has_score & is_touched).sum()),
         }  # fmt: skip
 
+    def _share_flagged(self, is_flagged: Bools, confidence: float) -> tuple[float | None, float | None, float | None]:
+        """Return the share of scored tokens that is flagged, and low and high of its prediction interval; None without any."""
+        n_scored = int(self.is_scored.sum())
+        if not n_scored:
+            return None, None, None
+        n_documents = int(self.documents.max()) + 1
+        scored_by_document = np.bincount(self.documents[self.is_scored], minlength=n_documents)
+        flagged_by_document = np.bincount(self.documents[is_flagged], minlength=n_documents)
+        share = int(is_flagged.sum()) / n_scored
+        size = effective_size(scored_by_document, flagged_by_document)  # in independent tokens
+        return share, *prediction_interval(share, size, size, confidence)
+
     def _entities_with(self, tokens: Bools, key: str, per: str) -> Bools:
-        """Return whether each gold entity (of the type `key` if `per` is "label") has one of these tokens."""
+        """Return whether each gold entity (only of type `key` if `per` is "label") has a token for which `tokens` is True."""
         has_key = np.array([per == "all" or label == key for label in self.entities.labels], dtype=bool)
         n_before = np.append(0, np.cumsum(tokens))  # number of these tokens before each token: it grows within an entity
         return n_before[self.entities.ends[has_key]] > n_before[self.entities.starts[has_key]]

@@ -71,8 +71,8 @@ def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "e
     rival = ADAPTED if ADAPTED in means and means[ADAPTED] < means[PRESENT] else PRESENT
     clusters = documents_or_blocks(np.arange(len(documents)), documents)  # for the standard error
     difference, error = mean_with_error(losses[FIT] - losses[rival], clusters)
-    is_lower, has_enough_units = -difference > error, len(documents) >= _TIMES_FOR_FIT * fewest_of(unit)
-    winner = FIT if is_lower and has_enough_units else rival
+    has_enough_units = len(documents) >= _TIMES_FOR_FIT * fewest_of(unit)
+    winner = FIT if has_enough_units and -difference > error else rival
     return Replacement(means[PRESENT], means.get(ADAPTED), means[FIT], error, len(documents), unit, winner)
 
 

@@ -17,7 +17,6 @@ FORMAT_VERSION = 4
 KINDS = ("@calib_recalibrators", "@calib_scalings", "@calib_contexts")
 _PART_FORMS = {kind: registered_part(kind) for kind in KINDS}
 
-
 _AnyPart = TypeVar("_AnyPart", bound="Part")
 
 
@@ -25,8 +24,8 @@ class Part(ABC):
     """A registered estimator. Constructor arguments are its settings; learned attributes end in an underscore.
 
     kind (str): Its registry, one of KINDS. registered (str): Its name there, by which a saved part finds its class.
-    _learned (tuple[str, ...]): Names of the learned attributes. learned_form (Form | None): The form of their values,
-        a dict by name; None if each is an array of finite numbers.
+    _learned (tuple[str, ...]): Names of the learned attributes. learned_form (Form | None): Checks their values, a dict by
+        name; None if each is an array of finite numbers.
     """
 
     kind: ClassVar[str]
@@ -96,7 +95,7 @@ def unpack(data: bytes, format: str) -> Any:
         outer = _decode(data)
         if outer["format"] != format:
             raise ValueError(f"format {outer['format']!r}")
-        version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
+        version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]  # memoryview: only bytes
         if type(version) is not int:
             raise ValueError(f"format version {version!r}")
     except Exception as error:
@@ -128,19 +127,19 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     kind = next((key for key in KINDS if key in state), None)
     if kind is None:
         raise InvalidState("a part", "there by its registered name")
-    form = _PART_FORMS[kind](state, kind)
-    make = find(kind, form[kind])
+    saved_part = _PART_FORMS[kind](state, kind)  # checked
+    make = find(kind, saved_part[kind])
     if make is None:
-        raise MissingPart(form[kind])
+        raise MissingPart(saved_part[kind])
     # A setting may be another part of its kind, as a prototype.
     settings = {
         key: make_part(value, find) if isinstance(value, dict) and kind in value else value
-        for key, value in form["settings"].items()
+        for key, value in saved_part["settings"].items()
     }
     try:
         part = make(**settings)
     except MissingPart:
         raise
     except Exception as error:  # whatever a registered function raises for settings that it does not know
-        raise InvalidState("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
-    return part.load_learned(form["learned"]) if form["learned"] else part
+        raise InvalidState("settings", f"what {saved_part[kind]} takes ({brief(error, 160)})") from None
+    return part.load_learned(saved_part["learned"]) if saved_part["learned"] else part

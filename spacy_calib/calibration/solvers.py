@@ -23,8 +23,8 @@ PRIOR = 0.01
 _STEPS = 100
 # Newton's method ends after a step that moves no log-odds by more than this; the error left is about its square.
 _TOLERANCE = 1e-7
-# A step that moves no log-odds by more than this is taken whole, without asking whether it lowers the loss.
-_NEAR = 0.1
+# A step that moves no log-odds by more than this is taken whole, without a check that it lowers the loss.
+_SHORT_STEP = 0.1
 # Rows that are processed together, so that a fit needs little memory in addition to its features.
 _CHUNK_ROWS = 1 << 20
 
@@ -67,13 +67,14 @@ def fit_logistic(
         (n,); None for 1. prior_mean (Floats): Mean of the prior, (k,). prior (float | Floats): Its precision, one number or
         one for each coefficient, (k,); 0 for no prior. RETURNS (Floats): The coefficients, shape (k,).
     """
-    columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
+    columns = np.asfortranarray(features)  # stored column by column, since `combine` adds up columns
     row_weights = np.ones(len(hits)) if weights is None else weights
-    k, chunks = len(prior_mean), [slice(start, start + _CHUNK_ROWS) for start in range(0, max(1, len(hits)), _CHUNK_ROWS)]
+    # At least one chunk of rows, even if there are no rows.
+    chunks = [slice(start, start + _CHUNK_ROWS) for start in range(0, max(1, len(hits)), _CHUNK_ROWS)]
     coefficients = prior_mean.copy()
 
     def loss(size: float, step: Floats) -> float:
-        """Return the penalized loss at coefficients - size * step."""
+        """Return the penalized loss at coefficients - size * step, summed over chunks of rows."""
         total = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
         for chunk in chunks:
             margins = combine(columns[chunk], coefficients) - size * combine(columns[chunk], step)
@@ -83,13 +84,13 @@ def fit_logistic(
     for _ in range(_STEPS):
         gradient, hessian = _derivatives(columns, hits, row_weights, coefficients, chunks)
         gradient += prior * (coefficients - prior_mean)
-        hessian.flat[:: k + 1] += prior  # the diagonal
+        hessian.flat[:: len(prior_mean) + 1] += prior  # the diagonal
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
         largest_change = max(float(np.abs(combine(columns[chunk], step)).max(initial=0.0)) for chunk in chunks)
         size = 1.0
         # A long step is halved until it lowers the loss. A short one needs no check: the curvature hardly changes, and
         # differences of the loss would be rounding noise.
-        if largest_change > _NEAR:
+        if largest_change > _SHORT_STEP:
             current = loss(0.0, step)
             while loss(size, step) > current and size > 1e-8:
                 size /= 2
@@ -109,14 +110,14 @@ def _derivatives(
     k = len(coefficients)
     gradient, hessian = np.zeros(k), np.zeros((k, k))
     for chunk in chunks:
-        rows, weights = columns[chunk], row_weights[chunk]
-        probabilities = sigmoid(combine(rows, coefficients))
+        features, weights = columns[chunk], row_weights[chunk]
+        probabilities = sigmoid(combine(features, coefficients))
         residuals = weights * probabilities - weights * hits[chunk]
         curvature = weights * probabilities * (1.0 - probabilities)
-        gradient += [(rows[:, i] * residuals).sum() for i in range(k)]
-        for i in range(k):
-            weighted_column = rows[:, i] * curvature
-            hessian[i, : i + 1] += [(weighted_column * rows[:, j]).sum() for j in range(i + 1)]
+        gradient += [(features[:, i] * residuals).sum() for i in range(k)]
+        for i in range(k):  # row i up to the diagonal, which is then mirrored into column i
+            weighted_column = features[:, i] * curvature
+            hessian[i, : i + 1] += [(weighted_column * features[:, j]).sum() for j in range(i + 1)]
             hessian[: i + 1, i] = hessian[i, : i + 1]
     return gradient, hessian
 

@@ -98,12 +98,12 @@ def held_out_scores(data: SpanData, groups: Groups) -> Floats:
 
 
 def drop_useless_scores(data: SpanData, groups: Groups) -> SpanData:
-    """Return the data unchanged if further scores of spans lower the cross-validated log loss, else without further scores."""
+    """Return the data, without further scores (a source's other scores of a span) unless these lower the held-out log loss."""
     if not data.spans.further_scores.shape[1]:
         return data
     plain = replace(data, spans=data.spans.without_further_scores())
-    losses = [log_losses(held_out_scores(candidate, groups), data.pairs.hits).sum() for candidate in (data, plain)]
-    return data if losses[0] < losses[1] else plain
+    loss, plain_loss = (log_losses(held_out_scores(option, groups), data.pairs.hits).sum() for option in (data, plain))
+    return data if loss < plain_loss else plain
 
 
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
@@ -112,14 +112,14 @@ def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | 
     Spans without known gold take no part. Further scores of spans are used if they lower the cross-validated log loss.
 
     groups (Groups): Groups of the span labels. learn_context (LearnSpanContext | None): Fits the context; None fits none.
+    RETURNS (SpanFit): The fitted steps, with the data that they were fitted on.
     """
     data = drop_useless_scores(data, groups)
     candidate_indices = np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)
-    chosen_map, candidate_map = (
-        SpanRecalibrator(groups).fit(data.spans.take(index), data.hits[index])
-        for index in (data.known_indices, candidate_indices)
-    )
-    calibration, held_out, about = SpanCalibration(chosen_map, candidate_map), held_out_scores(data, groups), None
+    chosen_map = SpanRecalibrator(groups).fit(data.known_spans, data.hits[data.known_indices])
+    candidate_map = SpanRecalibrator(groups).fit(data.spans.take(candidate_indices), data.hits[candidate_indices])
+    calibration, about = SpanCalibration(chosen_map, candidate_map), None
+    held_out = held_out_scores(data, groups)
     if learn_context is not None:
         inputs = data.known_spans, held_out, data.pairs.hits, data.known_documents, groups
         calibration.context, held_out, about = learn_context(*inputs)

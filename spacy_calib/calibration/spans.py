@@ -43,7 +43,7 @@ def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
     """Return the inputs of the regression: features, indicators of groups, these times the span's logit, further logits.
 
     A span's logit is that of the product of its tokens' scores. Further logits are of the k other scores that the source has of
-    a span (`further_scores`). groups (Ints): Group of each span in [0, n_groups), -1 for none.
+    a span (`further_scores`). groups (Ints): Group of each span in [0, n_groups), -1 for none (then the indicators are 0).
     RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
     """
     is_member = groups[:, None] == np.arange(n_groups)
@@ -74,10 +74,6 @@ MIN_SPANS = 20
 _ROUNDING = 1e-12
 
 
-def _empty_array() -> Floats:
-    return np.zeros(0)
-
-
 @dataclass(eq=False)
 class SpanRecalibrator(Serializable):
     """Maps spans to probabilities: logistic regression on features of a span, with intercept and slope per group of labels.
@@ -95,9 +91,9 @@ class SpanRecalibrator(Serializable):
     n_spans_: int = saved_field(whole(), 0, key="n_spans")
     n_hits_: int = saved_field(whole(), 0, key="n_hits")
     fallback_: str = saved_field(text, "", key="fallback")
-    center_: Floats = saved_field(floats(), _empty_array, key="center")
-    scale_: Floats = saved_field(floats(1e-12), _empty_array, key="scale")
-    weights_: Floats = saved_field(floats(), _empty_array, key="weights")
+    center_: Floats = saved_field(floats(), lambda: np.zeros(0), key="center")
+    scale_: Floats = saved_field(floats(1e-12), lambda: np.zeros(0), key="scale")
+    weights_: Floats = saved_field(floats(), lambda: np.zeros(0), key="weights")
     intercept_: float = saved_field(number(), 0.0, key="intercept")
     n_further_: int = saved_field(whole(), 0, key="n_beside")
 
@@ -105,21 +101,22 @@ class SpanRecalibrator(Serializable):
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
         if fields["n_hits"] > fields["n_spans"]:
             return "there are more hits than spans"
-        is_learned = fields["n_spans"] > 0 and not fields["fallback"]  # size: number of inputs that `design` returns
-        size = len(NAMES) + 2 * len(fields["groups"]) + fields["n_beside"] if is_learned else 0
-        return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
+        is_learned = fields["n_spans"] > 0 and not fields["fallback"]
+        n_inputs = len(NAMES) + 2 * len(fields["groups"]) + fields["n_beside"] if is_learned else 0  # columns of `design`
+        return lengths(dict.fromkeys(("center", "scale", "weights"), n_inputs), fields)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
-        """Fit to n spans. hits (ArrayLike): Whether each is right (or 0, 1). RAISES C001: other hits. C002: lengths differ."""
+        """Fit to n spans; if these do not suffice, set only their numbers and `fallback_` (the reason).
+
+        hits (ArrayLike): n booleans, or zeros and ones. RETURNS (SpanRecalibrator): This one. RAISES C001: other hits. C002:
+            lengths differ.
+        """
         right = as_hits(hits, len(spans))
         self.n_spans_, self.n_hits_, self.n_further_ = len(spans), int(right.sum()), spans.further_scores.shape[1]
         self.fallback_ = _why_unfittable(self.n_spans_, self.n_hits_)
-        if not self.fallback_:
-            self._fit(self._design(spans), right)
-        return self
-
-    def _fit(self, features: Floats, right: Any) -> None:
-        """Standardize the features, (n_spans, n_features), and fit a logistic regression; the intercept has no penalty."""
+        if self.fallback_:
+            return self
+        features = self._design(spans)
         self.center_ = features.mean(axis=0)
         deviation = features.std(axis=0)
         self.scale_ = np.where(deviation > _ROUNDING, deviation, 1.0)
@@ -128,6 +125,7 @@ class SpanRecalibrator(Serializable):
         penalty = np.append(np.ones(n), 0.0)  # none on the intercept
         coefficients = fit_logistic(columns, right, None, np.zeros(n + 1), penalty)
         self.weights_, self.intercept_ = coefficients[:n], float(coefficients[n])
+        return self
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:
         """Return the probability that each span is right. raw (Floats): Raw scores, returned (copied) if there is no map."""
@@ -224,14 +222,13 @@ class SpanCalibration:
     def state(self) -> dict[str, Any]:
         """Return all parts (both maps, cut-offs, context, adaptations) as plain data and arrays, None for a missing part."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
-        context, cutoffs = (part and part.state() for part in (self.context, self.cutoffs))
+        context, cutoffs = (None if part is None else part.state() for part in (self.context, self.cutoffs))
         adaptations = [part.state() for part in self.adaptations] or None
         return {"span_maps": maps, "cutoffs": cutoffs, "span_context": context, "span_adaptations": adaptations}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
         """Rebuild a calibration from a state that the form SPANS has read and whose context is already an object."""
+        chosen, candidates = state["span_maps"] or (None, None)
         adaptations = tuple(state["span_adaptations"] or ())
-        return cls(
-            *(state["span_maps"] or ()), context=state["span_context"], cutoffs=state["cutoffs"], adaptations=adaptations
-        )
+        return cls(chosen, candidates, context=state["span_context"], cutoffs=state["cutoffs"], adaptations=adaptations)

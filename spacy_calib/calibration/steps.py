@@ -80,9 +80,8 @@ class Predictions:
 
     def take(self, index: Ints) -> Predictions:
         """Select predictions by index; words and view stay, as they are of all tokens."""
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        parts = {name: column[index] for name, column in columns.items() if column is not None}
-        return self.replace_unchecked(**parts, spans=self.spans and self.spans.take(index))
+        selected = {name: getattr(self, name)[index] for name in _COLUMNS if getattr(self, name) is not None}
+        return self.replace_unchecked(**selected, spans=None if self.spans is None else self.spans.take(index))
 
     def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
         """Return these predictions, to which no step has been applied, with n labels below the threshold added (OUTPUT_ONLY).
@@ -93,9 +92,10 @@ class Predictions:
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
         levels = np.full(len(rows), OUTPUT_ONLY, dtype=np.int8)
-        new: dict[str, NDArray[Any]] = {"rows": rows, "tags": tags, "raw": raw, "scores": raw, "levels": levels}
-        old = self if self.levels is not None else self.replace_unchecked(levels=np.full(len(self), KEPT, dtype=np.int8))
-        return self.replace_unchecked(**{name: np.append(getattr(old, name), column)[order] for name, column in new.items()})
+        added: dict[str, NDArray[Any]] = {"rows": rows, "tags": tags, "raw": raw, "scores": raw, "levels": levels}
+        present = self if self.levels is not None else self.replace_unchecked(levels=np.full(len(self), KEPT, dtype=np.int8))
+        columns = {name: np.append(getattr(present, name), column)[order] for name, column in added.items()}
+        return self.replace_unchecked(**columns)
 
 
 class CalibrationStep(Protocol):
@@ -112,7 +112,7 @@ class Cut:
         """Return the predictions that are not INPUT_ONLY; their levels become None if all are KEPT."""
         if predictions.levels is None:
             return predictions
-        result = predictions.take(predictions.levels.nonzero()[0])  # INPUT_ONLY is 0
+        result = predictions.take(np.flatnonzero(predictions.levels != INPUT_ONLY))
         return result.replace_unchecked(levels=None) if len(result.kept_indices) == len(result) else result
 
 

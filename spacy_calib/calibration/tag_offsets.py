@@ -75,12 +75,12 @@ class _OffsetProblem:
     """Fits one offset per unit (tag or group) to pairs that are sorted by unit, and computes the evidence for each unit."""
 
     def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
-        """Sort pairs by unit, so that sums of a unit are sums of a slice. margins: Log-odds. units: -1 for pairs left out."""
+        """Sort pairs by unit, so that sums of a unit are sums of a slice. margins: Log-odds. units: -1 leaves a pair out."""
         index = np.flatnonzero(units >= 0)
         margins, units, hits = margins[index], units[index], hits[index]
         weights = np.ones(len(index)) if weights is None else weights[index]
-        small = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
-        order = np.argsort(small, kind="stable")
+        sort_keys = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
+        order = np.argsort(sort_keys, kind="stable")
         self.margins, self.weights, self.n_units = margins[order], weights[order], n_units
         counts = np.bincount(units, minlength=n_units)
         self.present = np.flatnonzero(counts)  # the units that have pairs
@@ -130,22 +130,24 @@ class _OffsetProblem:
             solutions.append(self.solve(strength, solutions[-1][0]))
         if outliers is not None:
             solutions = self._mix_with_outliers(solutions, outliers)
-        total = np.array([evidence.sum() for _, evidence in solutions])
-        total[0] += np.log(len(_FEW_STRENGTHS))  # no offsets: half of the prior probability
-        posterior = np.exp(total - total.max())  # of each strength, relative to the highest
+        log_evidence = np.array([evidence.sum() for _, evidence in solutions])
+        log_evidence[0] += np.log(len(_FEW_STRENGTHS))  # no offsets: half of the prior probability
+        posterior = np.exp(log_evidence - log_evidence.max())  # of each strength, relative to the highest
         mean = posterior @ np.array([offsets for offsets, _ in solutions]) / posterior.sum()
         return mean, (np.inf, *_FEW_STRENGTHS)[int(posterior.argmax())]  # the strengths of the solutions, in their order
 
     def _mix_with_outliers(
         self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
     ) -> list[tuple[Floats, Floats]]:
-        """Average the offsets of each (offsets, evidence) solution with those that units have as outliers, by evidence."""
-        outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)  # other weights: only the gain is comparable
+        """Average the offsets of each (offsets, log evidence) solution with those that units have as outliers, by evidence."""
+        outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)
+        # The problem `outliers` has other weights, so only the gain of its offsets in evidence is comparable.
         outlier_evidence = np.log(_OUTLIER_SHARE) + self.evidence_without() + evidence - outliers.evidence_without()
         mixture = []
-        for offsets, evidence in solutions:
-            total = np.logaddexp(np.log1p(-_OUTLIER_SHARE) + evidence, outlier_evidence)
-            mixture.append((offsets + np.exp(outlier_evidence - total) * (outlier_offsets - offsets), total))
+        for offsets, usual_evidence in solutions:
+            total = np.logaddexp(np.log1p(-_OUTLIER_SHARE) + usual_evidence, outlier_evidence)
+            p_outlier = np.exp(outlier_evidence - total)  # of each unit, given its pairs
+            mixture.append((offsets + p_outlier * (outlier_offsets - offsets), total))
         return mixture
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
@@ -169,6 +171,7 @@ class _OffsetProblem:
                 break
         shifted_margins = self._shift_margins(offsets)
         probabilities = sigmoid(shifted_margins)
+        # Laplace's approximation: a Gaussian around each offset, whose variance is 1 / curvature.
         curvature = self._sum(self.weights * probabilities * (1 - probabilities)) + strength
         penalty = 0.5 * strength * offsets**2
         log_ratio = 0.5 * np.log(np.maximum(strength, 1e-300) / np.maximum(curvature, 1e-300))
@@ -190,7 +193,8 @@ class TagOffsets(Serializable):
     def fit(cls, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
         """Fit offsets of groups, then of tags, to n pairs.
 
-        scores, hits, tags, groups: Score after the maps, whether it hits, tag, and group (-1 for none) of each pair, (n,).
+        scores, hits, tags, groups: Score after the maps, whether it hits, tag (those from n_tags on have no offset), and group
+            (-1 for none) of each pair, (n,). n_tags, n_groups (int): Numbers of tags and groups that get an offset.
         """
         margins = log_odds(scores)
         group_offsets = fit_offsets(margins, hits, groups, n_groups)

@@ -71,21 +71,18 @@ def find_threshold(
     # The number of spans that each cut-off keeps; equal scores are kept or dropped together. A cut-off is an index in it.
     n_kept = np.flatnonzero(np.append(descending[1:] != descending[:-1], True)) + 1
     n_right = np.cumsum(right)[n_kept - 1]
-    size, error = effective_sizes(right, documents[order], n_kept, n_right), 1 - confidence
-    starts, p_values = _starts(n_kept, size, precision, error), binomial_p_values(n_right / n_kept, size, precision)
-    passes = p_values <= _shared_level(size[starts], precision, error)
-    cutoffs = np.arange(len(passes))
-    # A cut-off is accepted if it and all cut-offs tested before it, back to the last start, pass.
-    last_starts = np.maximum.accumulate(np.where(np.isin(cutoffs, starts), cutoffs, -1))
-    last_failures = np.maximum.accumulate(np.where(passes, -1, cutoffs))
-    passing_cutoffs = np.flatnonzero(last_starts > last_failures)
-    if not len(passing_cutoffs):
+    error = 1 - confidence
+    size = effective_sizes(right, documents[order], n_kept, n_right)
+    starts = _find_starts(n_kept, size, precision, error)
+    p_values = binomial_p_values(n_right / n_kept, size, precision)
+    accepted_cutoffs = _find_accepted(p_values <= _shared_level(size[starts], precision, error), starts)
+    if not len(accepted_cutoffs):
         return Threshold(None, len(scores))
-    index = int(passing_cutoffs[-1])  # the sequence of tests alone guarantees the precision (scripts/promise_table.py)
+    index = int(accepted_cutoffs[-1])  # the sequence of tests alone guarantees the precision (scripts/promise_table.py)
     share_right = float(n_right[index] / n_kept[index])
     # The lower bound allows for the choice of the cut-off: its error rate is divided by the number of sequences (Bonferroni).
-    low = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)[0]
-    high = prediction_interval(share_right, size[index], size[index], confidence)[1]
+    low, _ = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)
+    _, high = prediction_interval(share_right, size[index], size[index], confidence)
     return Threshold(float(descending[n_kept[index] - 1]), len(scores), int(n_kept[index]), int(n_right[index]), low, high)
 
 
@@ -96,13 +93,21 @@ def check_shares(**settings: float) -> None:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
 
 
-def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
+def _find_accepted(passes: NDArray[np.bool_], starts: Ints) -> Ints:
+    """Return the indices of the cut-offs that pass, as do all that were tested before them, back to the last start."""
+    cutoffs = np.arange(len(passes))
+    last_starts = np.maximum.accumulate(np.where(np.isin(cutoffs, starts), cutoffs, -1))
+    last_failures = np.maximum.accumulate(np.where(passes, -1, cutoffs))
+    return np.flatnonzero(last_starts > last_failures)
+
+
+def _find_starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
     """Return the indices of the cut-offs where sequences of tests start, log-equally spaced in the number of kept spans.
 
     The first keeps just enough spans to pass if all are right; the last keeps all. n_kept (Ints), size (Floats): Number of kept
     spans, and of independent ones, at each cut-off. error (float): 1 - confidence.
     """
-    # With fewer spans a test would fail, even if all were right, at an equal part of the error rate.
+    # With fewer spans a test at an equal part of the error rate fails even if all are right (the p value is precision ** size).
     is_enough = size >= log(error / _STARTS) / log(precision)
     first = n_kept[is_enough.argmax() if is_enough.any() else -1]
     # A little less, since the last number may be rounded to more spans than there are.
@@ -127,15 +132,15 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     """Return the level at which any of the first tests, one per size (ascending), passes by chance with P = error. Cached."""
     # Each walk has the number of right spans among the first n, for each size n, if each span is right with P = precision.
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
-    lowest_levels = np.ones(_WALKS)
-    for n, right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
+    lowest_p_values = np.ones(_WALKS)  # of each walk
+    for n, n_right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
         p_values = binomial_p_values(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
-        lowest_levels = np.minimum(lowest_levels, p_values[right])
+        lowest_p_values = np.minimum(lowest_p_values, p_values[n_right])
     # At the level, a share `error` of the walks passes, less one standard error, since the simulation is not exact.
     n_passing = error * _WALKS
-    first_too_high = np.sort(lowest_levels)[int(n_passing - sqrt(n_passing))]
-    lower_levels = lowest_levels[lowest_levels < first_too_high]
-    return max(error / len(sizes), float(lower_levels.max(initial=0.0)))
+    first_too_high = np.sort(lowest_p_values)[int(n_passing - sqrt(n_passing))]
+    levels = lowest_p_values[lowest_p_values < first_too_high]
+    return max(error / len(sizes), float(levels.max(initial=0.0)))  # never lower than Bonferroni's level
 
 
 def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
@@ -147,19 +152,9 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
-    # At a cut-off, n spans of a document are kept, k of these are right, and p is the share of right ones among all kept spans.
-    # The effect is the sum over documents of (k - p n)^2, which follows from sums of k^2, k n and n^2, over its expected value
-    # for independent spans. The arrays n and k are those of each span's document, if this span is the last one kept.
-    order = np.argsort(documents, kind="stable")  # by document, then by falling score
-    first = np.append(True, documents[order][1:] != documents[order][:-1])
-    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
-    n: Ints = np.arange(len(order)) - start + 1
-    k: Ints = n_hits - (n_hits - right[order])[start]
-    # Keeping a span adds this to k^2, k n and n^2 of its document: they were (k - hit)^2, (k - hit) (n - 1) and (n - 1)^2.
-    increments = np.empty((len(order), 3))
-    increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
-    kk, kn, nn = np.cumsum(increments, axis=0)[n_kept - 1].T
+    # The effect is the sum over documents of (k - share * n)^2 over its expected value for independent spans, where n spans of
+    # a document are kept and k of these are right.
+    kk, kn, nn = _sums_over_documents(right, documents)[n_kept - 1].T
     share = n_right / n_kept
     residual = kk - 2 * share * kn + share**2 * nn
     independent = n_kept * share * (1 - share)
@@ -168,6 +163,24 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
     mean_others = nn / n_kept - 1  # mean number of other spans in a span's document
     correlation = (effect[-1] - 1) / mean_others[-1] if independent[-1] > 0 else 1.0
     return sizes / np.maximum(effect, 1 + min(1.0, correlation) * mean_others)
+
+
+def _sums_over_documents(right: NDArray[np.bool_], documents: Ints) -> Floats:
+    """Return for each i the sums over documents of k^2, k n and n^2, where spans 0 to i are kept, shape (n_spans, 3).
+
+    Of a document, n spans are kept, of which k are right. right, documents: Whether each span is right, and its document.
+    """
+    order = np.argsort(documents, kind="stable")  # by document, then as before
+    first = np.append(True, documents[order][1:] != documents[order][:-1])
+    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))  # index of the first span of the document
+    hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
+    # The numbers n and k of each span's document, if this span is the last one kept.
+    n: Ints = np.arange(len(order)) - start + 1
+    k: Ints = n_hits - (n_hits - right[order])[start]
+    # Keeping a span adds this to k^2, k n and n^2 of its document: they were (k - hit)^2, (k - hit) (n - 1) and (n - 1)^2.
+    increments = np.empty((len(order), 3))
+    increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
+    return np.cumsum(increments, axis=0)
 
 
 def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
@@ -199,6 +212,7 @@ def round_down(scores: Floats) -> Floats:
     """
     distance = np.maximum(np.minimum(scores, 1 - scores), 1e-9)  # from 0 or 1
     scale = 10.0 ** (2 - np.floor(np.log10(distance)))
+    # 1e-6, so that a number of three digits stays despite rounding errors.
     return np.minimum(np.floor(scores * scale + 1e-6) / scale, scores)
 
 
@@ -216,9 +230,9 @@ def find_thresholds(
     precision (Mapping): Key -> required precision; other keys get no threshold. RETURNS (dict): Key -> its Threshold.
     """
     scores, key_array = round_down(scores), np.array(keys, dtype=object)
-    return {
-        key: find_threshold(scores[index], hits[index], documents[index], precision[key], confidence)
-        for key in dict.fromkeys(keys)
-        if key in precision
-        for index in [np.flatnonzero(key_array == key)]
-    }
+    thresholds = {}
+    for key in dict.fromkeys(keys):
+        if key in precision:
+            index = np.flatnonzero(key_array == key)
+            thresholds[key] = find_threshold(scores[index], hits[index], documents[index], precision[key], confidence)
+    return thresholds

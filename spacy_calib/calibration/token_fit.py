@@ -137,7 +137,7 @@ class CalibrationPlan:
 
 
 def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
-    """Fit the maps of a plan, and that of the missing probability if normalize is "other". RAISES C003, C006: too few pairs."""
+    """Fit a plan's maps; if normalize is "other", also a map of P(no pair of a token hits). RAISES C003, C006: few pairs."""
     pairs = plan.pairs_of(data)
     maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.has_offsets).fit(pairs)
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
@@ -166,7 +166,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
     fold_scores = cross_fit(folds_of(documents, _FOLDS), score)
-    # The normalization also reads `before_maps`.
+    # Threshold 0, since these pairs reach theirs. The normalization also reads `before_maps`.
     predictions = Predictions.of_pairs(data.kept_pairs, 0.0).replace_unchecked(scores=fold_scores, before_maps=pairs.scores)
     return apply_steps(calibration.steps_after(maps), predictions).scores
 
@@ -182,16 +182,17 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return the predictions that maps receive: pairs of all tokens, with gold or without. The plan must have no context."""
+    """Return the input of the maps: the kept pairs of all tokens, with gold or without. The plan must have no context."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
-    pairs, _ = interleave(plan.pairs_of(data), data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores))
-    return Predictions.of_pairs(pairs, 0.0)
+    unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores)
+    pairs, _ = interleave(plan.pairs_of(data), unlabelled_pairs)
+    return Predictions.of_pairs(pairs, 0.0)  # threshold 0: all of these are kept
 
 
 def _fit_other(pairs: Pairs) -> Recalibrator:
     """Fit a map that calibrates the probability that none of a token's pairs has the right tag."""
-    rows, token = np.unique(pairs.rows, return_inverse=True)
-    is_missed = np.bincount(token, weights=pairs.hits, minlength=len(rows)) == 0
-    return Platt().fit(missing_probability(token, pairs.scores, len(rows)), is_missed)
+    rows, tokens = np.unique(pairs.rows, return_inverse=True)  # tokens: number of each pair's token among those with pairs
+    is_missed = np.bincount(tokens, weights=pairs.hits, minlength=len(rows)) == 0
+    return Platt().fit(missing_probability(tokens, pairs.scores, len(rows)), is_missed)

@@ -61,9 +61,8 @@ class PredictedLabels:
 
         scores (Scores): The probabilities of the source, which give the added entries their raw scores.
         """
-        is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
-        if predictions.levels is not None:  # an entry below the threshold, which only a scaling reads, does not count
-            is_predicted &= predictions.is_kept
+        # An entry below the threshold, which only a scaling reads, does not count.
+        is_predicted = predictions.is_kept & (self.column_hashes[predictions.tags] == self.hashes[predictions.rows])
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):
             return predictions  # each label on the Docs has an entry
         has_score = np.zeros(len(self.hashes), dtype=bool)
@@ -102,17 +101,16 @@ class Normalization:
     other: Recalibrator | None
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Divide the scores of each token by their sum. Predicted labels below the threshold are left out and unchanged.
-
-        With "other", the sum includes the probability of all labels without an entry, calibrated by the map `other`.
-        """
+        """Divide the scores of each token by their sum. Predicted labels below the threshold are left out and unchanged."""
         if not len(predictions.scores):
             return predictions
-        rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept  # rows ascend
-        sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n)
-        if self.how == "other":  # `_fit_other` learned its map from scores before the maps, so the same are read here
+        rows, is_kept = predictions.rows, predictions.is_kept
+        n_tokens = int(rows[-1]) + 1  # rows ascend
+        sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n_tokens)
+        if self.how == "other":  # add the probability of all labels without an entry
+            # The map `other` was fitted to scores before the maps, so it gets these.
             scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
-            missing = missing_probability(rows, np.where(is_kept, scores, 0.0), n)
+            missing = missing_probability(rows, np.where(is_kept, scores, 0.0), n_tokens)
             sums = sums + (missing if self.other is None else self.other.predict(missing))
         divisors = np.where(sums > 0, sums, 1.0)[rows]
         return predictions.replace_unchecked(scores=np.where(is_kept, predictions.scores / divisors, predictions.scores))
@@ -150,8 +148,6 @@ class TokenCalibration:
     recall_cutoffs: RecallCutoffs | None = None
     label_cutoffs: Cutoffs | None = None
 
-    # Applying
-
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
         """All steps in the order in which they are applied."""
@@ -188,8 +184,6 @@ class TokenCalibration:
         below_threshold = CalibratedEntries(Marginals(below.rows, below.tags, below.raw, marginals.n_tokens), below.scores)
         return CalibratedEntries(marginals, results.scores[results.kept_indices], results.view, below_threshold)
 
-    # Saving
-
     def state(self) -> dict[str, Any]:
         """Return all parts as plain data and arrays, for `from_state`; the setting `normalize` is not among them."""
         names = ("maps", "scaling", "context", "other", "recall_cutoffs", "label_cutoffs")
@@ -207,15 +201,15 @@ class TokenCalibration:
         RAISES InvalidState: a part is not fitted, or not to as many tags as the maps.
         """
 
-        def part(name: str, rebuild: Callable[[dict[str, Any]], Any] = load) -> Any:
-            return None if state[name] is None else rebuild(state[name])
+        def load_part(name: str) -> Any:
+            return None if state[name] is None else load(state[name])
 
         calibration = cls(
-            part("maps", lambda maps: GroupedRecalibrator.from_state(maps, load)),
-            scaling=part("scaling"),
-            context=part("context"),
+            None if state["maps"] is None else GroupedRecalibrator.from_state(state["maps"], load),
+            scaling=load_part("scaling"),
+            context=load_part("context"),
             normalize=normalize,
-            other=part("other"),
+            other=load_part("other"),
             adaptations=tuple(state["adaptations"] or ()),
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],

@@ -92,7 +92,8 @@ def load_command(name: str) -> Any:
     if name in COMMANDS:
         module, _ = OURS[name]
         return getattr(import_module(module, __package__), name)
-    point, thing = added_commands()[name], f"The command `calib {name}`"
+    point = added_commands()[name]
+    thing = f"The command `calib {name}`"  # what messages call it
     command = load_point(point, thing)
     if not hasattr(command, "example"):
         raise calib_error(

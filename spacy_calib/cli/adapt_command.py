@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
@@ -26,7 +27,7 @@ from .shared.options import (
 )
 from .shared.outputs import Output
 from .shared.run import GoldRun
-from .shared.writing import print_json
+from .shared.writing import print_result, write_pipeline
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -60,28 +61,25 @@ def adapt(
     RAISES CalibError: any error in the input.
     """
     from ..pipe.gold_checks import unknown_in_examples
-    from .shared.writing import write_pipeline
 
-    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id}
-    names: dict[str, Any] = {"component": component, "label_map": label_map}
-    run = GoldRun(model, data, code=code, force=force, silent=silent, **run_options, **names)
+    run = GoldRun(
+        model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
+        n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+    )  # fmt: skip
     nlp = run.begin(folder=Output("OUTPUT", output))
     examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
     run.match([calib], examples)  # renames gold labels
     check_whole_documents(calib.annotation.kind, gold_preproc)
-    ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
+    scored_examples = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
         if not silent:  # `show_adaptation` prints these warnings
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
-        calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
+        calib.adapt(scored_examples, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)  # share of gold with unknown labels
     report_unknown(calib, unknown_in_examples(calib, examples), silent)
     report_dropped(calib.annotation, examples, silent)
     write_pipeline(nlp, output, force)
-    if not silent:
-        adaptation = calib.fit_info.adaptations[-1]
-        if format == "json":
-            print_json({"output": str(output), "pipe": calib.name, **adaptation})
-        else:
-            show_adaptation(calib, adaptation, output)
+    adaptation = calib.fit_info.adaptations[-1]
+    result = {"output": str(output), "pipe": calib.name, **adaptation}
+    print_result(result, partial(show_adaptation, calib, adaptation, output), format, silent)
     return calib

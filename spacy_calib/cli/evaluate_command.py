@@ -20,13 +20,8 @@ COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrat
 BY_HELP = "Also evaluate each slice of documents by this key of Doc.user_data, such as genre, or by this function of calib_keys"
 GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
-
-Kind = Annotated[
-    str | None,
-    option(
-        "Picture to draw", "-k", words=(*PICTURE_KINDS, "all"), show_default="reliability; all for a folder, none with --tag"
-    ),
-]
+KIND_DEFAULT = "reliability; all for a folder, none with --tag"
+Kind = Annotated[str | None, option("Picture to draw", "-k", words=(*PICTURE_KINDS, "all"), show_default=KIND_DEFAULT)]
 Tags = Annotated[list[str] | None, option("Draw a picture for this tag; may be repeated", "--tag", "-T")]
 
 

@@ -12,29 +12,19 @@ from ..annotations.span_events import EVENTS
 from ..calibration.replacement import FIT
 from ..errors import calib_error
 from ..errors.visible import shown_path
+from ..pairs.label_map import read_map
 from ..pipe.pipeline import import_user_code, load_pipeline, use_gpu
 from .fitting.comparison import ComponentFit
 from .fitting.component_fits import check_components, component_with_gold, insert_pipes, put_back, show_output
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
-from .shared.command import argument, command, option
+from .shared.command import METHODS, argument, command, option
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.gold import match_gold, report_dropped
-from .shared.options import (
-    AllowUnknown,
-    Code,
-    Components,
-    Force,
-    Format,
-    GoldPreproc,
-    GpuId,
-    LabelMap,
-    Method,
-    Silent,
-    WithOverrides,
-)
+from .shared.options import AllowUnknown, Code, Force, Format, GoldPreproc, GpuId, LabelMap, Silent, WithOverrides
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg, warn
+from .shared.writing import write_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -46,14 +36,19 @@ if TYPE_CHECKING:
 
 DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
 EVENT_HELP = "What is right. Entities: exact, article (but a leading one), type, overlap; arcs: head, arc (head and label)"
+ALWAYS_HELP = "Write the new fit even if raw scores, or the calibration of the pipeline, are better"
+METHOD_HELP = f"Calibration method: auto (chosen on the data), {METHODS}, or a registered name"
+Components = Annotated[list[str] | None, option("Component to calibrate (may be repeated)", "-C", show_default="tagger")]
+Method = Annotated[str | None, option(METHOD_HELP, "-m", metavar="NAME", show_default="auto; with --groups isotonic")]
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
 Config = Annotated[Path | None, option("Config with the settings in a [components.calib] block")]
 Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; for parsers head")]
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run it twice (default: one that keeps its scores)"
-SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
+SecondPass = Annotated[
+    bool, option("Keep spaCy's own recognizer or parser, and run it twice (default: one that keeps its scores)")
+]
 
 
 @command(example="en_core_web_sm dev.spacy ./calibrated", kind=WithOverrides)
@@ -76,9 +71,7 @@ def fit(
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Continue even if over 10 % of the words to fit on are in --train-data too")] = False,
-    always: Annotated[
-        bool, option("Write the new fit even if raw scores, or the calibration of the pipeline, are better")
-    ] = False,
+    always: Annotated[bool, option(ALWAYS_HELP)] = False,
     format: Format = "table",
     n_process: Annotated[int, option("Worker processes (recognizers always run in one)")] = 1,
     gpu_id: GpuId = -1,
@@ -98,36 +91,36 @@ def fit(
     RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list.
     RAISES CalibError: any error in the input.
     """
-    from ..pairs.label_map import read_map
-    from .shared.writing import write_pipeline
-
+    # First all options and paths are checked: errors in them are reported before the pipeline is loaded.
     single_options = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
     components = check_components(component, single_options, overrides)
     more_gold = [gold] if isinstance(gold, (str, Path)) else gold or ()  # Python functions may be given a single path
     gold_paths = [data, *map(Path, more_gold)]
-    inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
+    inputs: list[Path] = []
+    for path in filter(None, [*gold_paths, train_data]):
+        inputs += [path, *data_files(path)]
     import_user_code(code)
-    options = {"attr": attr, "method": method, "groups": groups, "event": event}
-    options = {name: value for name, value in options.items() if value is not None}
-    translate_options(options)  # called for its errors: a wrong option is reported before anything is loaded
+    named_options = {"attr": attr, "method": method, "groups": groups, "event": event}
+    options = {name: value for name, value in named_options.items() if value is not None}
+    translate_options(options)  # called only for its errors
     gold_names = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
+
     nlp, unreadable = load_readable(model)
     components = components or component_with_gold(nlp, gold_paths, {**single_options, **(overrides or {})}, silent)
     calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, gold_names, calib_options)
     examples = _read_gold(nlp, fits, gold_paths, gold_preproc, silent)
-    count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
-    limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
-    comparison_options = {"event": event, "always": always}
-    _fit_all(nlp, fits, examples, count, comparison_options, **limits)
+    count_labels = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
+    max_unknown = 1.0 if allow_unknown else MAX_UNKNOWN  # share of gold with labels that the component does not know
+    fit_options = {"n_process": n_process, "max_unknown": max_unknown, "silent": silent}
+    _fit_all(nlp, fits, examples, count_labels, {"event": event, "always": always}, **fit_options)
     nlp = _choose_pipes(nlp, fits, partial(load_pipeline, model, exclude=unreadable), always)
     write_pipeline(nlp, output, force)
     if not silent:
-        gold_options = {"--map": label_map, "--gold-preproc": gold_preproc}
-        show_output(nlp, fits, output, format, {**gold_options, "--code": code})
+        show_output(nlp, fits, output, format, {"--map": label_map, "--gold-preproc": gold_preproc, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
 
@@ -136,30 +129,33 @@ def _fit_all(
     nlp: Language,
     fits: Sequence[ComponentFit],
     examples: list[Example],
-    count_training_labels: Callable[[Calibrator], dict[str, Any]],
+    count_labels: Callable[[Calibrator], dict[str, Any]],
     comparison_options: Mapping[str, Any],
-    **limits: Any,
+    **fit_options: Any,
 ) -> None:
     """Fit the new calib pipe of each component to the examples, and compare it with the calibration that it may replace.
 
-    count_training_labels (Callable): Returns the label counts of the training data as arguments of `Calibrator.fit`, {} without
-    training data. comparison_options (Mapping): Arguments of `ComponentFit.compare`. limits: Arguments of `fit_pipe`.
+    count_labels (Callable): Gets a new calib pipe; returns the label counts of the training data as arguments of
+    `Calibrator.fit`, {} without training data. comparison_options (Mapping): Arguments of `ComponentFit.compare`.
+    fit_options: Arguments of `fit_pipe`.
     """
     pipes_done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **limits, **count_training_labels(calib))
+        fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **fit_options, **count_labels(calib))
         component_fit.compare(calib, examples, **comparison_options)
         pipes_done = pipes_before(nlp, calib)  # these pipes have annotated the examples already
 
 
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[[], Language], always: bool) -> Language:
-    """Return the pipeline to write, with the old calibration where that won.
+    """Return the pipeline to write: with the new calib pipe, or the old one if that was chosen, for each component.
 
-    reload (Callable): Loads the pipeline as it was before the fit. RAISES C130: a fit is worse than raw scores, not `always`.
+    reload (Callable): Loads the pipeline as it was before the fit. always (bool): Whether a fit that is worse than raw scores
+    may be written. RAISES C130: a fit is, and it may not.
     """
     if len(fits) == 1 and fits[0].choice != FIT:
-        return fits[0].reopen_present(reload)[0]  # the pipeline as it was, or with the old pipe adapted
+        old_nlp, _ = fits[0].reopen_present(reload)  # with the old calib pipe as it was, or adapted
+        return old_nlp
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
         if component_fit.choice != FIT:
@@ -172,7 +168,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[
 def _read_gold(
     nlp: Language, fits: Sequence[ComponentFit], paths: Sequence[Path], gold_preproc: bool, silent: bool
 ) -> list[Example]:
-    """Read the examples of all gold files, and rename their labels to those of the new calib pipes."""
+    """Return the examples of all gold files, with gold labels renamed to those of the new calib pipes."""
     examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..pairs.documents import count_in_words
+from ..annotations import plain_name
+from ..pairs.documents import count_in_words, extent_in_words
 from ..pipe.pipeline import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
@@ -23,7 +24,8 @@ from .shared.writing import print_result
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
-_NAMES_SHOWN = 8
+# Number of tags of a group that are printed without --all.
+_TAGS_SHOWN = 8
 # Title of a column of the table of candidates -> its key in a row.
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
 
@@ -56,11 +58,6 @@ def info(
     return result
 
 
-def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str:
-    """Join the first _NAMES_SHOWN names, and add how many more there are; join all names if `everything`."""
-    return first_of(names, len(names) if everything else _NAMES_SHOWN, separator)
-
-
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """Return what `info` shows of a fitted calib pipe as plain data: settings, facts of the fit (`FitInfo.state`), "groups".
 
@@ -69,14 +66,15 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     """
     from ..pipe.label_names import shown_columns, shown_keys
 
-    groups, name_of = pipe.groups, shown_columns(pipe)  # name_of: name in pretrained maps -> label of the component
+    groups, component_labels = pipe.groups, shown_columns(pipe)
     assert groups is not None  # the pipe is fitted
+    labels = [component_labels.get(label, label) for label in pipe.labels]  # pretrained maps may have other names
     group_rows = [
         {
             "group": row.group,
             "fallback": row.fallback,
             "pairs": row.pairs,
-            "tags": {name_of.get(pipe.labels[i], pipe.labels[i]): int(groups.counts[i]) for i in groups.tags_in(index)},
+            "tags": {labels[tag]: int(groups.counts[tag]) for tag in groups.tags_in(index)},
         }
         for index, row in enumerate(pipe.fit_info.table[1:])  # the first row is for all labels together
     ]
@@ -108,7 +106,8 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
         singular, plural = info.kind.label_words
         word = singular if len(tags) == 1 else plural
-        msg.text(f"Group {group['group']} ({len(tags):,} {word}): {_first(tags, everything, ' · ')}")
+        shown_tags = first_of(tags, len(tags) if everything else _TAGS_SHOWN, " · ")
+        msg.text(f"Group {group['group']} ({len(tags):,} {word}): {shown_tags}")
     show_conventions(info.conventions)
     if info.selection:
         show_selection(info.selection)
@@ -121,9 +120,6 @@ def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -
 
 def _token_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any]:
     """Return {title: text} of the facts about a pipe, its fit and its scores of tokens. description: From `describe`."""
-    from ..annotations import plain_name
-    from ..pairs.documents import extent_in_words
-
     info = pipe.fit_info
     whereabouts = "" if description["source_found"] else ", not in the pipeline"
     weights = {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}
@@ -169,7 +165,7 @@ def _span_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any]
 
 
 def _label_lines(pipe: Calibrator) -> dict[str, str]:
-    """Return {title: text} of two lines: labels with another name in the gold of the fit, and labels without scores."""
+    """Return {title: text} of two facts: labels with another name in the gold of the fit, and labels without scores."""
     from ..pipe.label_names import shown_names
 
     names = shown_names(pipe)  # label -> name in the gold, "" for a label without scores
@@ -183,12 +179,13 @@ def attributes_of(pipe: Calibrator) -> str:
     attr, kind = pipe.attr, pipe.fit_info.kind
     if kind.of_documents:
         return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _accept; Doc._.{attr}"
-    span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or kind.of_links else ""
+    span_attributes = f"Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or kind.of_links else ""
     span_attributes += ", _link, _links" if kind.of_links else ""
+    parts = [f"Token._.{attr}_score, _raw, _scores", f"Doc._.{attr}", span_attributes]
     if pipe.of_entities and not pipe.token_scores:
         token_attributes = f"Token._.{attr}_flag" if pipe.tokens.recall_cutoffs else ""
-        return "; ".join(filter(None, (span_attributes.removeprefix("; "), token_attributes, f"Doc._.{attr}")))
-    return f"Token._.{attr}_score, _raw, _scores; Doc._.{attr}{span_attributes}"
+        parts = [span_attributes, token_attributes, f"Doc._.{attr}"]
+    return "; ".join(filter(None, parts))
 
 
 def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
@@ -218,8 +215,8 @@ def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
     if not isinstance(shrinkage, Shrinkage):
         return {}
     slope, constant = shrinkage.line.tolist()
-    share = f"{shrinkage.shrink:g} of the way, in log-odds, to a line through the raw scores"
-    return {"Shrunk": f"{share} ({slope:.3g} times, {constant:+.3g})"}
+    distance = f"{shrinkage.shrink:g} of the way, in log-odds, to a line through the raw scores"
+    return {"Shrunk": f"{distance} ({slope:.3g} times, {constant:+.3g})"}
 
 
 def show_selection(selection: Mapping[str, Any]) -> None:
@@ -253,9 +250,9 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
+def _cutoffs_line(state: dict[str, Any] | None, target: str, digits: str) -> str:
     """Describe saved cut-offs; "" for None. target (str): "precision" or "recall". digits (str): Format of a cut-off, ".4f"."""
-    if cutoffs is None:
+    if state is None:
         return ""
-    texts = ", ".join(f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items())
-    return f"{texts} ({target} {cutoffs[target]:g}, confidence {cutoffs['confidence']:g})"
+    cutoffs = [f"{key} {'-' if cutoff is None else format(cutoff, digits)}" for key, cutoff in state["cutoffs"].items()]
+    return f"{', '.join(cutoffs)} ({target} {state[target]:g}, confidence {state['confidence']:g})"

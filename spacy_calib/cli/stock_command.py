@@ -12,7 +12,7 @@ from .shared.command import argument, command
 from .shared.options import CalibratedModel, Code, Force, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg
-from .shared.writing import print_result
+from .shared.writing import print_result, write_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -35,7 +35,6 @@ def stock(
     RAISES C067: nothing in the pipeline was added by `calib fit`. CalibError: any other error in the input.
     """
     from ..pipe.scorer import drop_performance
-    from .shared.writing import write_pipeline
 
     check_pipeline_folder(output, force, inputs=[code], model=model)
     nlp = open_model(model, code=code)

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
+
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
-from ..pipe.pipeline import check_readable
+from ..pipe.pipeline import check_readable, fitted_pipes
 from .evaluating.cutoff_tables import show_cutoffs
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.options import CalibratedModel, Code, Format, GoldPreproc, GpuId, LabelMap, NProcess, OnlyComponent, Silent
 from .shared.outputs import Output, output_files
 from .shared.run import GoldRun
-from .shared.writing import print_result, write_json
+from .shared.writing import print_result, write_json, write_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -82,36 +84,20 @@ def threshold(
         pipes this is of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
-    from ..pipe.label_names import with_shown_names
-    from .shared.writing import write_pipeline
-
-    shares = None if precision is None else read_precision(precision)
-    for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)) if check else ():
-        check_option(flag, value is None, "left out with --check", value)
-    targets = Targets(shares, recall, "label" if isinstance(shares, Mapping) else per, confidence)
-    check_targets(targets, check)
+    targets = read_targets(precision, recall, per, confidence, check, apply)
     run = GoldRun(
         model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
         n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
     )  # fmt: skip
     nlp = run.begin(output_files(output), folder=None if apply is None else Output("--apply", apply))
-    if (sampled := read_sampled_answers(run, nlp)) is not None:
-        check_option(
-            "--recall", recall is None, "left out with answers about found entities, which lack the missed ones", recall
-        )
-        results = [_use_answers(*sampled, data, targets, check)]
-    elif check:
-        raise calib_error("C532", path=data)
-    else:
-        examples = run.read(nlp)
-        pipes = pipes_for_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
-        annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
-        results = [with_shown_names(pipe, set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
-    result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
+    results = _results_by_pipe(run, nlp, targets, check)
+    result = dict(results[0])
+    if len(results) > 1:
+        result["others"] = {pipe_result["pipe"]: pipe_result for pipe_result in results[1:]}
     if output is not None:
         write_json(output, result)
     if apply is not None:
-        check_reached(results, apply, allow_empty)
+        check_any_cutoff(results, apply, allow_empty)
         write_pipeline(nlp, apply, force)
 
     def show_all() -> None:
@@ -122,8 +108,54 @@ def threshold(
     return result
 
 
-def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
-    """Check that a precision cut-off was found, unless `allow_empty`. path: Of the pipeline. RAISES C530: none was found."""
+def read_targets(
+    precision: str | None, recall: float | None, per: str, confidence: float, check: bool, apply: Path | None
+) -> Targets:
+    """Parse and check the options of `threshold`; return what the cut-offs have to reach.
+
+    RAISES C307: neither precision nor recall, nor --check. C056: a share is not between 0 and 1; --recall with --per group or a
+    precision of each label; --check with a precision, a recall or --apply.
+    """
+    shares = None if precision is None else read_precision(precision)
+    if check:
+        for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)):
+            check_option(flag, value is None, "left out with --check", value)
+    elif shares is None and recall is None:
+        raise calib_error("C307")
+    required_shares: list[float | None] = [*shares.values()] if isinstance(shares, dict) else [shares]
+    for flag, share in [*(("--precision", share) for share in required_shares), ("--recall", recall)]:
+        check_option(flag, share is None or 0 < share < 1, "between 0 and 1", share)
+    if isinstance(shares, dict):
+        per = "label"
+    check_option("--recall", recall is None or len(required_shares) == 1, "left out with a precision of each label", recall)
+    check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
+    check_confidence(confidence)
+    return Targets(shares, recall, per, confidence)
+
+
+def _results_by_pipe(run: GoldRun, nlp: Language, targets: Targets, check: bool) -> list[dict[str, Any]]:
+    """Find and set the cut-offs of the calib pipes by DATA; return the result of `threshold` for each pipe.
+
+    Answers to a random sample are for one pipe, whose present cut-offs are only tested if `check`.
+    RAISES C532: `check` without answers. C056: a recall with answers. Other CalibError: an error in the gold.
+    """
+    from ..pipe.label_names import with_shown_names
+
+    if (sampled := read_sampled_answers(run, nlp)) is not None:
+        expected = "left out with answers about found entities, which lack the missed ones"
+        check_option("--recall", targets.recall is None, expected, targets.recall)
+        return [_use_answers(*sampled, run.data, targets, check)]
+    if check:
+        raise calib_error("C532", path=run.data)
+    examples = run.read(nlp)
+    chosen_pipes = run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs)
+    pipes = pipes_for_cutoffs(nlp, chosen_pipes, targets.recall)
+    annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
+    return [with_shown_names(pipe, set_cutoffs(pipe, annotated_examples, run.data, targets, run.silent)) for pipe in pipes]
+
+
+def check_any_cutoff(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
+    """Check that some pipe got a precision cut-off, unless `allow_empty`. path: For the message. RAISES C530: none got one."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
@@ -131,10 +163,11 @@ def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bo
 
 def read_precision(given: Any) -> float | dict[str, float]:
     """Parse --precision: ".9" becomes 0.9, and "PERSON=.95,ORG=.8" becomes {label: share}. RAISES C056: something else."""
-    # `rpartition` gives a number without a label the name "".
-    parts, shares = [part.rpartition("=") for part in str(given).split(",")], dict[str, float]()
-    with contextlib.suppress(ValueError):
+    parts = [part.rpartition("=") for part in str(given).split(",")]  # a number without a label has the name ""
+    shares: dict[str, float] = {}
+    with contextlib.suppress(ValueError):  # some share is no number: `shares` stays empty
         shares = {name: float(share) for name, _, share in parts}
+    # There are fewer shares than parts if a name is repeated, too.
     is_valid = len(shares) == len(parts) and ("" not in shares or len(parts) == 1)
     check_option("--precision", is_valid, "a number, or LABEL=SHARE,...", repr(given))
     return shares.get("", shares)
@@ -147,27 +180,26 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
     if not isinstance(shares, Mapping):
         return shares
     names = shown_keys(pipe)
-    labels = {names.get(label) or label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()}
+    label_of = {names.get(label) or label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()}
     for name in shares:
-        check_option("--precision", name in labels, f"of labels with a score ({', '.join(labels)})", repr(name))
-    return {labels[name]: share for name, share in shares.items()}
+        check_option("--precision", name in label_of, f"of labels with a score ({', '.join(label_of)})", repr(name))
+    return {label_of[name]: share for name, share in shares.items()}
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return (pipe that scored the sample, answers) for answers to a random sample, else None. RAISES: as `read_sample`."""
+    """Return (pipe that scored the sample, answers) if DATA answers a random sample, else None. RAISES: as `read_sample`."""
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
-    from ..pipe.pipeline import fitted_pipes
 
     files = [file for file in run.data_files() if file.name.endswith((*ANSWER_READERS,))]
-    pipes = {pipe.learned.identity: pipe for pipe in fitted_pipes(nlp)} if files else {}
-    # A sample has the identity of the pipe that scored it.
-    sample = read_sample(files, run.data, {identity: pipe.lookup.span_labels() for identity, pipe in pipes.items()})
-    return None if sample is None else (pipes[sample.calib], sample)
+    # A sample contains the identity of the pipe that scored it.
+    pipe_of = {pipe.learned.identity: pipe for pipe in fitted_pipes(nlp)} if files else {}
+    sample = read_sample(files, run.data, {identity: pipe.lookup.span_labels() for identity, pipe in pipe_of.items()})
+    return None if sample is None else (pipe_of[sample.calib], sample)
 
 
 def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: Targets, check: bool) -> dict[str, Any]:
-    """Find and set the cut-offs of a pipe by answers to a sample, or if `check` test the present ones; return JSON data."""
+    """Find and set a pipe's cut-offs by answers to a sample, or only test them if `check`; return the result of `threshold`."""
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
     from ..pipe.label_names import shown_keys, with_shown_names
 
@@ -187,8 +219,6 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     examples (list[Example]): Gold with predictions of the pipeline. data (Path): Where it is from. RAISES C308 to C310: no
     recall cut-off is possible. C800 to C804: gold that cannot show errors.
     """
-    import numpy as np
-
     from ..gold.reading import texts_of
     from ..pipe.cutoffs import gold_pairs, parts_for_review, precision_cutoffs
     from ..pipe.gold_checks import check_outcomes_of, watch_all
@@ -196,18 +226,15 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
     check_outcomes_of(pipe, watch_all(pipe, examples), corpus, silent)
-    has_spans = pipe.spans.groups is not None
-    spans = corpus.spans if has_spans else corpus
-    has_gold = spans.right >= 0  # -1: not known
-    documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[has_gold])))}
+    documents = {"unit": corpus.unit, "n": _count_documents(pipe, corpus)}
     seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
-    accept_cutoffs = None
+    accept_cutoffs = None  # lowest scores from which entities (or labels) are accepted
     if targets.precision is not None:
         shares = by_own_labels(pipe, targets.precision)
         accept_cutoffs, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), shares, targets.confidence, targets.per)
         result |= table
-        if has_spans:
+        if pipe.spans.groups is not None:
             pipe.spans.cutoffs = accept_cutoffs
         else:
             pipe.tokens.label_cutoffs = accept_cutoffs
@@ -221,8 +248,18 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     return result
 
 
+def _count_documents(pipe: Calibrator, corpus: ScoredCorpus) -> int:
+    """Count the source documents that have predictions with gold: spans if the pipe calibrates them, else labels."""
+    predictions = corpus.spans if pipe.spans.groups is not None else corpus
+    has_gold = predictions.right >= 0  # -1: not known
+    return len(np.unique(corpus.documents_of(predictions.docs[has_gold])))
+
+
 def find_entity_tokens(pipe: Calibrator, examples: list[Example], corpus: ScoredCorpus, data: Path) -> EntityTokens:
-    """Return the tokens of a corpus, with their probabilities of being in an entity. RAISES C308 to C310: there are none."""
+    """Return the tokens of a corpus, with their probabilities of being in an entity. data (Path): Where the gold is from.
+
+    RAISES C308, C310: the pipe gives no such probabilities. C309: the gold has no entity.
+    """
     from ..pipe.cutoffs import entity_tokens
 
     if pipe.spans.groups is None:
@@ -232,19 +269,6 @@ def find_entity_tokens(pipe: Calibrator, examples: list[Example], corpus: Scored
     if not tokens.in_gold("all", "all").any():  # tokens of any type
         raise calib_error("C309", data=data)
     return tokens
-
-
-def check_targets(targets: Targets, check: bool) -> None:
-    """Check options. RAISES C307: no precision or recall. C056: out of range; --recall with --per group or many precisions."""
-    precision, recall, per, confidence = targets
-    if precision is None and recall is None and not check:
-        raise calib_error("C307")
-    shares = precision.values() if isinstance(precision, Mapping) else [precision]
-    for flag, value in (*(("--precision", share) for share in shares), ("--recall", recall)):
-        check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
-    check_option("--recall", recall is None or len(shares) == 1, "left out with a precision of each label", recall)
-    check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
-    check_confidence(confidence)
 
 
 def may_have_cutoffs(pipe: Calibrator) -> bool:

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from ..types import Floats, Ints
 from .features import TokenScores
 
-# Knots of the piecewise linear functions of the log-odds of a score, and of its rival.
-_BENDS, _RIVAL_BENDS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0), (-3.0, 0.0, 3.0)
-# Numbers per pair: a constant, the log-odds of the pair and of its rival, the entropy of the token, and the knots.
-N_SCORES = 4 + len(_BENDS) + len(_RIVAL_BENDS)
+# Knots of the piecewise linear functions of the log-odds of a pair, and of its rival.
+_KNOTS, _RIVAL_KNOTS = (-3.0, -1.5, 0.0, 1.5, 3.0, 5.0), (-3.0, 0.0, 3.0)
+# Numbers per pair: a constant, the log-odds of the pair and of its rival, the entropy of the token, and one per knot.
+N_SCORES = 4 + len(_KNOTS) + len(_RIVAL_KNOTS)
 # Log-odds range from about -5 to 10. In these units one L2 penalty fits their weights and those of 0/1 inputs.
 _UNIT = 4.0
-# The knots in these units, and the row of numbers that each one bends: 1 the log-odds, 2 those of the rival.
-_ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T / _UNIT, np.array([1] * len(_BENDS) + [2] * len(_RIVAL_BENDS))
+# All knots in these units, and for each the row of `PairInputs.numbers` that it belongs to: log-odds of the pair, or its rival.
+_ALL_KNOTS, _ROW_OF_KNOT = np.array([_KNOTS + _RIVAL_KNOTS]).T / _UNIT, np.repeat([1, 2], [len(_KNOTS), len(_RIVAL_KNOTS)])
 
 
 @dataclass(eq=False)
 class TokenView:
-    """n tokens with their scores and features, from which the context step of spans computes the features of spans.
+    """n tokens with their scores and features, from which the features of spans are computed.
 
     tokens (TokenScores): Scores of the tokens before the context. columns (Floats): Standardized features, shape (k, n).
     forms (Ints): Index of each token's form in the vocabulary of the context, -1 for an unknown form.
@@ -37,8 +37,7 @@ class TokenView:
     adjusted_scores: Floats
 
 
-# Blocks with a weight per number -> rows of `PairInputs.numbers` ("line": log-odds, constant). The code is the tag code modulo
-# the size of the block.
+# Blocks with a weight per number -> rows of `PairInputs.numbers` ("line": log-odds, constant).
 NUMBER_BLOCKS = {"line": slice(1, None, -1), "bends": slice(N_SCORES), "tag": slice(4), "features": slice(N_SCORES, None)}
 # Blocks with one weight per code, in the order of `PairInputs.codes`.
 CODE_BLOCKS = ("rival", "ending", "form", "before", "behind", "shape")
@@ -46,9 +45,9 @@ CODE_BLOCKS = ("rival", "ending", "form", "before", "behind", "shape")
 
 @dataclass(frozen=True)
 class WeightBlock:
-    """A block of weights: each pair has one code in it, or none. size (int): Number of codes. width (int): Weights per code.
+    """A block of weights of the log-linear model. A pair has one code in it, which selects its weights, or none.
 
-    share (float): The L2 penalty of the block, as a multiple of the ridge.
+    size (int): Number of codes. width (int): Weights per code. share (float): L2 penalty, as a multiple of the model's.
     """
 
     name: str
@@ -78,7 +77,7 @@ class PairInputs:
     def inputs_of(self, block: WeightBlock) -> tuple[Ints, Floats]:
         """Return the code of each pair in a block, (n,), and the numbers that its weights are multiplied by, (width, n)."""
         if block.name in NUMBER_BLOCKS:
-            # A size of 1: one code for all pairs; of 2: one for top tags and one for others; else the tag code itself.
+            # The size is 1 (one code for all pairs), 2 (top tags, others) or the number of tag codes (each has a code).
             return self.tag_codes % block.size, self.numbers[NUMBER_BLOCKS[block.name]]
         return self.codes[CODE_BLOCKS.index(block.name)], np.broadcast_to(1.0, (1, len(self.tag_codes)))
 
@@ -87,11 +86,10 @@ class PairInputs:
 def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tuple[WeightBlock, ...]:
     """Return the model's blocks of weights: for scores and tags, and with a vocabulary also for words and features.
 
-    Their shares of the ridge were chosen by cross-validation on EWT dev and GUM train.
-    n_tags (int): Number of tags; one more code stands for all others. n_forms, n_endings (int): Size of the vocabulary.
-    n_columns (int): Number of feature columns.
+    Their shares of the L2 penalty were chosen by cross-validation on EWT dev and GUM train.
+    n_tags (int): Number of tags in the fit. n_forms, n_endings (int): Size of the vocabulary. n_columns (int): Feature columns.
     """
-    n = n_tags + 1
+    n = n_tags + 1  # all unknown tags share one more number
     # A factor of 2: a tag has other weights where it is the top tag of its token.
     score_blocks = (
         WeightBlock("line", 1, width=2, share=0.0), WeightBlock("bends", 2, width=N_SCORES),
@@ -116,46 +114,45 @@ def pair_inputs(
     pairs: tuple[Ints, Ints, Floats, NDArray[np.bool_]],
     n_tags: int,
 ) -> PairInputs:
-    """Compute the inputs of n pairs.
-
-    The rival of a top tag is the second tag of its token; the rival of any other tag is the top tag.
+    """Compute the inputs of n pairs. The rival of a top tag is the second tag of its token; of any other tag, the top tag.
 
     blocks (Sequence[WeightBlock]): From `blocks_for`. tokens (TokenScores): Tokens of the pairs.
     word_indices (tuple[Ints, Ints]): Index of each token's form, and of its ending, in the vocabulary; -1 if unknown.
     columns (Floats): Standardized features, shape (k, n_tokens).
     pairs (tuple): Token, tag, log-odds of each pair, and whether it is the top one of its token. n_tags (int): Tags of the fit.
     """
-    rows, tags, log_odds, is_top = pairs
-    # `rival` is the index of a pair's rival among the two highest entries of its token. Without words there are four blocks.
-    n, rival, has_words = n_tags + 1, is_top.astype(np.intp), len(blocks) > 4
+    token_of_pair, tags, log_odds, is_top = pairs
+    rival_rank = is_top.astype(np.intp)  # of the token's two highest entries: 1, the second, for a top tag; else 0
+    has_words = len(blocks) > 4  # without a vocabulary `blocks_for` returns four blocks
     # Rows: a constant, log-odds of the pair and of its rival, entropy, knots (N_SCORES rows in all), then features.
-    numbers = np.empty((N_SCORES + has_words * len(columns), len(rows)))
-    numbers[0], numbers[1], numbers[2], numbers[3] = 1.0, log_odds, tokens.top_log_odds[rival, rows], tokens.entropy[rows]
+    numbers = np.empty((N_SCORES + has_words * len(columns), len(tags)))
+    numbers[0], numbers[1], numbers[3] = 1.0, log_odds, tokens.entropy[token_of_pair]
+    numbers[2] = tokens.top_log_odds[rival_rank, token_of_pair]
     numbers[1:3] /= _UNIT
-    np.maximum(numbers[_BENT] - _ALL_BENDS, 0.0, out=numbers[4:N_SCORES])
+    np.maximum(numbers[_ROW_OF_KNOT] - _ALL_KNOTS, 0.0, out=numbers[4:N_SCORES])
     tag_codes = 2 * np.minimum(tags, n_tags) + is_top
     codes = _codes_of_tags(n_tags)[: len(CODE_BLOCKS) if has_words else 1].take(tag_codes, axis=1)
-    codes[0] += _clip_tags(tokens.top_tags[rival, rows], n_tags)  # the first of CODE_BLOCKS is "rival"
+    codes[0] += _clip_tags(tokens.top_tags[rival_rank, token_of_pair], n_tags)  # the first of CODE_BLOCKS is "rival"
     if has_words:
-        numbers[N_SCORES:] = columns[:, rows]
-        (forms, endings), (previous, following) = word_indices, tokens.neighbours
-        # One row for each of the other CODE_BLOCKS; the code of a word is index * n + tag, and stays negative if it is unknown.
-        token_codes = np.concatenate((endings, forms, previous[1], following[1], tokens.words.shapes)).reshape(5, -1)
-        token_codes[:2] *= n
+        numbers[N_SCORES:] = columns[:, token_of_pair]
+        (forms, endings), ((_, previous_tags), (_, next_tags)) = word_indices, tokens.neighbours
+        # One row for each of the other CODE_BLOCKS; a word's code is index * (n_tags + 1) + tag, negative if it is unknown.
+        token_codes = np.concatenate((endings, forms, previous_tags, next_tags, tokens.words.shapes)).reshape(5, -1)
+        token_codes[:2] *= n_tags + 1
         token_codes[2:4] = _clip_tags(token_codes[2:4], n_tags)
-        codes[1:] += token_codes[:, rows]
+        codes[1:] += token_codes[:, token_of_pair]
     return PairInputs(blocks, tag_codes, codes, numbers)
 
 
 @lru_cache(maxsize=64)
 def _codes_of_tags(n_tags: int) -> Ints:
-    """Return the part of a pair's code that depends on its tag code, in each block of CODE_BLOCKS, (6, number of tag codes)."""
-    n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)  # tag code: 2 * tag + is_top
+    """Return what each tag code (2 * tag + is_top) adds to the code of a pair in each of CODE_BLOCKS, (6, n_tag_codes)."""
+    n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)
     tags = tag_codes // 2
-    # `pair_inputs` adds the other part: the rival's tag, ending * n, form * n, the previous tag, the next tag, the shape.
+    # `pair_inputs` adds the rest: the rival's tag, ending * n, form * n, the previous tag, the next tag, the shape.
     return np.stack([tag_codes * n, tags, tags, tags * n, tags * n, 4 * tag_codes])
 
 
 def _clip_tags(tags: Ints, n_tags: int) -> Ints:
-    """Replace -1 and tags that are unknown to the fit by n_tags."""
-    return np.minimum(tags.view(np.uintp), n_tags).view(np.intp)  # unsigned, -1 is the largest number
+    """Replace -1 (no tag), and tags that were not in the fit, by n_tags."""
+    return np.minimum(tags.view(np.uintp), n_tags).view(np.intp)  # as an unsigned number, -1 is the largest one

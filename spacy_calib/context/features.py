@@ -19,8 +19,8 @@ from .words import Flags, Words
 _PRIOR_SUMS = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
-# Log-odds and tag of a missing neighbour (Docs begin and end unambiguously), and of a missing entry.
-_MISSING = np.array([3.0, NO_ENTRY]), np.array([-1, -1])
+# Log-odds and tag of a missing neighbour (sure: at the ends of a Doc nothing is ambiguous), and of a missing entry.
+_MISSING_LOG_ODDS, _MISSING_TAGS = np.array([3.0, NO_ENTRY]), np.array([-1, -1])
 _NO_NEIGHBOUR, _NO_TOP = -2, -1  # their indices from the end
 
 
@@ -41,26 +41,26 @@ class TokenScores:
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
         n = len(words.forms)
-        # The index of each token's highest and second entry. _MISSING is appended to the values of the entries, so that
-        # the indices _NO_TOP and _NO_NEIGHBOUR find it.
-        top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
-        second = not_top[find_top(rows[not_top], scores[not_top])]
-        entries = np.full((2, n), _NO_TOP)
-        entries[0, rows[top]], entries[1, rows[second]] = top, second
-        entry_log_odds, entry_tags = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
-        self.top_log_odds: Floats = entry_log_odds[entries]
-        self.top_tags: Ints = entry_tags[entries]
-        self.is_scored: Flags = (entries[0] >= 0) & words.counts
-        # The top entry of the previous token (row 0: shifted to the right) and of the next one (row 1: shifted to the left).
-        neighbours = np.empty((2, n + 1), dtype=np.intp)
-        neighbours[0, 1:] = neighbours[1, :-1] = np.where(self.is_scored, entries[0], _NO_NEIGHBOUR)
-        neighbours[:, words.starts] = _NO_NEIGHBOUR  # none across the boundary of two Docs
-        previous, following = neighbours[0, :-1], neighbours[1, 1:]
+        # The indices of each token's highest (row 0) and second entry (row 1).
+        highest, others = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
+        second = others[find_top(rows[others], scores[others])]
+        top_two = np.full((2, n), _NO_TOP)
+        top_two[0, rows[highest]], top_two[1, rows[second]] = highest, second
+        # Two values are appended to those of the entries: the indices _NO_NEIGHBOUR and _NO_TOP find them.
+        entry_log_odds, entry_tags = np.append(self.log_odds, _MISSING_LOG_ODDS), np.append(tags, _MISSING_TAGS)
+        self.top_log_odds: Floats = entry_log_odds[top_two]
+        self.top_tags: Ints = entry_tags[top_two]
+        self.is_scored: Flags = (top_two[0] >= 0) & words.counts  # not white space
+        # The highest entry of the previous token (row 0: shifted to the right) and of the next one (row 1: to the left).
+        shifted = np.empty((2, n + 1), dtype=np.intp)
+        shifted[0, 1:] = shifted[1, :-1] = np.where(self.is_scored, top_two[0], _NO_NEIGHBOUR)
+        shifted[:, words.starts] = _NO_NEIGHBOUR  # none across the boundary of two Docs
+        previous, following = shifted[0, :-1], shifted[1, 1:]
         self.neighbours = tuple((entry_log_odds[index], entry_tags[index]) for index in (previous, following))
         left_over = 1.0 - np.bincount(rows, scores, n)
         probabilities = np.maximum(np.concatenate((scores, left_over)), 1e-300)  # above 0, for the logarithm
-        parts = -probabilities * np.log(probabilities)  # of the sum: first a part for each entry, then for what is left over
-        self.entropy: Floats = np.bincount(rows, parts[: len(scores)], n) + parts[len(scores) :]
+        terms = -probabilities * np.log(probabilities)  # one for each entry, then one for what each token has left over
+        self.entropy: Floats = np.bincount(rows, terms[: len(scores)], n) + terms[len(scores) :]
 
 
 class Feature(ABC):
@@ -74,7 +74,7 @@ class Feature(ABC):
 
     @abstractmethod
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        """Return the columns of this feature, each an array with one value per token."""
+        """Return the columns of numbers of this feature, shape (n_tokens,) each."""
 
     def column_names(self, tokens: TokenScores) -> Sequence[str]:
         """Return the description of each column that the feature has for these tokens."""
@@ -99,17 +99,20 @@ class DocumentConfidence(Feature):
     columns = ("the document's mean confidence", "the document's mean entropy", "that confidence, times the token's")
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        """Return the means over the scored tokens of each token's Doc, shrunk towards average tokens: short Docs vary less."""
-        docs, n_docs = tokens.words.docs, len(tokens.words.starts) - 1
+        """Return three columns: mean top score and mean entropy of the token's Doc, and the former times the token's log-odds.
+
+        Means are over the scored tokens of the Doc and ten average tokens, so that those of short Docs vary less.
+        """
+        doc_of_token, n_docs = tokens.words.docs, len(tokens.words.starts) - 1
         values = tokens.is_scored, sigmoid(tokens.top_log_odds[0]), tokens.entropy
-        # bincount adds token by token in any batch: the last bit of an input can change a fit.
-        sums = _PRIOR_SUMS + [np.bincount(docs, column * tokens.is_scored, n_docs) for column in values]
-        confidence, entropy = (sums[1:] / sums[0])[:, docs]
+        # Unlike np.sum, bincount gives the same sums, to the last bit, in any batch; the last bit can change a fit.
+        sums = _PRIOR_SUMS + [np.bincount(doc_of_token, column * tokens.is_scored, n_docs) for column in values]
+        confidence, entropy = (sums[1:] / sums[0])[:, doc_of_token]  # sums[0]: number of tokens
         return confidence, entropy, confidence * tokens.top_log_odds[0]
 
 
 class FurtherScoresFeature(Feature):
-    """Other scores that the source has of each token (further scores), such as a parser's confidence on the way to an arc."""
+    """Further scores: other scores that the source has of a token, such as a parser's confidence in the steps to an arc."""
 
     name = "hints"
     columns = ()

@@ -40,7 +40,7 @@ from .words import KnownWords, Words
 
 @dataclass(frozen=True)
 class ContextComparison:
-    """Mean log loss on held-out documents: `without`, and `with_context`. error (float): Standard error of their difference."""
+    """Mean log loss on held-out documents, without and with the context. error (float): Standard error of the difference."""
 
     without: float
     with_context: float
@@ -60,7 +60,7 @@ class ContextComparison:
 
 
 def without_token_model(context: TokenContext) -> TokenContext:
-    """Return a copy of the context that leaves token scores unchanged; a span context may still use its features of tokens."""
+    """Return a copy of the context that does not change token scores, but still computes features for the context of spans."""
     bare_context = copy(context)
     bare_context.model_ = bare_context.line_ = None
     return bare_context
@@ -80,33 +80,34 @@ def fit_token_context(
 ) -> ContextFit:
     """Fit a token context to tokens with gold. With one document, or if tokens may have several tags, no model is fitted.
 
-    prototype (TokenContext): Copied. pairs (Pairs): Pairs of tokens with gold. unlabelled_pairs (Pairs): Pairs of tokens
-        without gold, which may be neighbours of the others. words (Words): All tokens. n_tags (int): Number of tags.
-    documents (Ints): Document of each pair, ascending. overlapping (bool): Whether a token may have several right tags.
+    prototype (TokenContext): Its settings are copied. pairs (Pairs): Pairs of tokens with gold. unlabelled_pairs (Pairs): Pairs
+        of tokens without gold, which may be neighbours of the others. words (Words): All tokens. n_tags (int): Number of tags.
+    documents (Ints): Document of each of `pairs`, ascending. overlapping (bool): Whether a token may have several right tags.
     salt (str): Salt of the saved digests of words; "" leaves the digests as they are.
     RETURNS (ContextFit): The context with out-of-fold scores of the pairs.
     """
+    reason = "one document, but at least two are needed" if len(np.unique(documents)) < 2 else ""  # why no model is fitted
+    if overlapping:
+        reason = "a token may have several labels"
     context = prototype.clone()
     context.vocabulary_, context.n_tags_ = KnownWords.from_words(words), n_tags
-    all_pairs, order = interleave(pairs, unlabelled_pairs)  # by token: all entries of a token are features of its neighbours
+    # Sorted by token, since the features of a token need all pairs of its neighbours, with gold and without.
+    all_pairs, order = interleave(pairs, unlabelled_pairs)
     tokens = TokenScores(all_pairs.rows, all_pairs.tags, all_pairs.scores, words)
     columns, word_indices = _learn_columns(context, tokens), context.vocabulary_.find_indices(words)
     view = TokenView(tokens, columns, word_indices[0], tokens.scores)
     salted_words, salted_indices = context.vocabulary_.with_salt(salt)
-    why = "one document, but at least two are needed" if len(np.unique(documents)) < 2 else ""
-    if overlapping:
-        why = "a token may have several labels"
-    if why:
+    if reason:
         context.vocabulary_ = salted_words
-        return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, why, describe_context(context))
+        return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, reason, describe_context(context))
     index = np.argsort(order)  # index in `all_pairs` of each pair with gold, then of each pair without
-    labelled, unlabelled = slice(len(pairs)), slice(len(pairs), None)
-    columns_of_pairs = (all_pairs.rows, all_pairs.tags, tokens.log_odds, tokens.is_top)
-    inputs = pair_inputs(context.blocks, tokens, word_indices, columns, columns_of_pairs, n_tags).take(index)
+    labelled, unlabelled = slice(len(pairs)), slice(len(pairs), None)  # slices of `index`
+    pair_columns = (all_pairs.rows, all_pairs.tags, tokens.log_odds, tokens.is_top)
+    inputs = pair_inputs(context.blocks, tokens, word_indices, columns, pair_columns, n_tags).take(index)
     pair_log_odds = tokens.log_odds[index]
     model, held_out = fit_pairs(PairData(pair_log_odds[labelled], inputs.take(labelled), pairs.hits, documents), progress)
     unlabelled_scores = model.predict(pair_log_odds[unlabelled], inputs.take(unlabelled))
-    # Digests with a salt have another order, so the weights of words get other indices.
+    # The salted vocabulary has another order, so the words of the model's weights get other indices.
     context.vocabulary_, context.model_ = salted_words, model.reindex_words(salted_indices, n_tags + 1)
     comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
     info = describe_context(context, comparison, _share_reordered(pairs, held_out))
@@ -127,7 +128,7 @@ def fit_further_scores(
     """Fit a recalibrator of documents' top labels, with further scores as features if these lower the out-of-fold log loss.
 
     names (Sequence[str]): Names of the further scores: the source's other scores of a document. groups (Groups): Groups of the
-        labels. words (Words): A token for each document, with its further scores.
+        labels. words (Words): Each document as one token, with its further scores.
     raw_pairs (tuple[Pairs, Pairs]): Pairs of documents with gold, and without, with raw scores: these decide the top label.
     pairs, unlabelled_pairs (Pairs): The same pairs with the scores to adjust. documents (Ints): Of `pairs`, ascending.
     RETURNS (ContextFit): The context, without a model if further scores do not lower the loss, and the out-of-fold scores.
@@ -135,25 +136,27 @@ def fit_further_scores(
     context = FurtherScores()
     context.names_ = tuple(names)
     progress.update(0.0)
-    top, unlabelled_top = (np.flatnonzero(find_top(part.rows, part.scores)) for part in raw_pairs)
+    top, unlabelled_top = (np.flatnonzero(find_top(raw.rows, raw.scores)) for raw in raw_pairs)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
     no_gold_counts = np.zeros(0, dtype=np.intp)  # a recalibrator needs none
     top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], no_gold_counts)
-    useful = drop_useless_scores(top_data, groups).spans.further_scores.shape[1] > 0
-    held_out = held_out_scores(top_data, groups) if useful else spans.scores
-    new_scores, unlabelled_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out), unlabelled_pairs.scores
-    if useful:
+    useful_scores = drop_useless_scores(top_data, groups).spans.further_scores  # those that lower the loss, a column each
+    held_out, unlabelled_scores, reason = spans.scores, unlabelled_pairs.scores, ""
+    if useful_scores.shape[1]:
+        held_out = held_out_scores(top_data, groups)
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
-        columns = unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores
-        unlabelled_scores = context.adjust(*columns, unlabelled_top, words)
-    why = "" if useful else "further scores do not lower the log loss on held-out documents"
+        entries = unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores
+        unlabelled_scores = context.adjust(*entries, unlabelled_top, words)
+    else:
+        reason = "further scores do not lower the log loss on held-out documents"
+    new_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out)
     comparison = ContextComparison.from_scores(pairs.scores, new_scores, pairs.hits, documents)
     info = {
         "when": FURTHER_SCORES, "forms": 0, "endings": 0, "ridge": None,
         "size": 0 if context.model_ is None else len(context.model_.weights_) + 1,
         "columns": list(names), "comparison": asdict(comparison), "reordered": _share_reordered(pairs, new_scores),
     }  # fmt: skip
-    return ContextFit(context, None, new_scores, unlabelled_scores, why, info)
+    return ContextFit(context, None, new_scores, unlabelled_scores, reason, info)
 
 
 def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
@@ -163,24 +166,24 @@ def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
 
 
 def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
-    """Return the standardized features, (k, n); store feature, description, mean and deviation of each in the context."""
-    values = [feature(tokens) for feature in context.features]
-    context.columns_ = tuple(
-        (feature.name, meaning) for feature in context.features for meaning in feature.column_names(tokens)
-    )
-    columns = [*chain.from_iterable(values)]
+    """Return the k columns of the context's features, standardized, (k, n_tokens); learn their names, means and deviations."""
+    names = [(feature.name, description) for feature in context.features for description in feature.column_names(tokens)]
+    columns_by_feature = [feature(tokens) for feature in context.features]
+    columns = [*chain.from_iterable(columns_by_feature)]
     deviations = np.array([column.std() for column in columns])
-    context.centers_ = np.array([column.mean() for column in columns])
-    context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
-    return context.standardize(values, len(tokens.words))
+    context.columns_, context.centers_ = tuple(names), np.array([column.mean() for column in columns])
+    context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)  # a constant column stays unscaled
+    return context.standardize(columns_by_feature, len(tokens.words))
 
 
 def describe_context(
     context: TokenContext, comparison: ContextComparison | None = None, share_reordered: float = 0.0
 ) -> dict[str, Any]:
-    """Return facts of a context for `info`: "when"; numbers of "forms", "endings" and weights ("size"); "ridge"; "columns".
+    """Return a summary of a fitted context, for `calib info`.
 
-    Also "comparison" (a dict, or None), and as "reordered" the share_reordered: the share of tokens whose top tag changes.
+    share_reordered (float): Share of tokens whose top tag changes by the context. RETURNS (dict): "when" (setting), "forms",
+        "endings", "size" (numbers of forms, endings and weights), "ridge" (L2 penalty; None without a model), "columns"
+        (descriptions of the features), "comparison" (fields of the ContextComparison, or None), "reordered" (the share).
     """
     model = context.model_
     return {
@@ -201,7 +204,7 @@ def fit_span_context(
     """Fit the span context to n entities with gold.
 
     tokens (ContextFit): The fitted context of the tokens of these Docs. tags (LabelMatch): Token labels of each span label.
-    spans (Spans): The entities, in rows of these tokens. scores (Floats): Out-of-fold score of each entity.
+    spans (Spans): The entities; starts and ends are indices of these tokens. scores (Floats): Out-of-fold score of each entity.
     hits (NDArray[bool]): Whether each is right. documents (Ints): Document of each, ascending. groups (Groups): Of the labels.
     RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a summary for `info`:
         "when", "kept", "why" (it was not fitted), "comparison", "slope", "ridge", "weights" (feature "what", its "weight").

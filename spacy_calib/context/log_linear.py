@@ -20,7 +20,7 @@ from ..schema import InvalidState, Serializable, dict_of, floats, number, saved_
 from ..types import Floats, Ints
 from .blocks import CODE_BLOCKS, N_SCORES, NUMBER_BLOCKS, PairInputs, WeightBlock
 
-# L2 penalties, of which cross-validation chooses; the first leaves little but a line for all tags.
+# L2 penalties, of which cross-validation chooses; with the first, little but a line that all tags share has an effect.
 RIDGES = (10_000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 _FIRST_RIDGE = RIDGES.index(3.0)
 # Maximum number of pairs, and folds, for the choice of the ridge.
@@ -56,7 +56,7 @@ class BlockWeights(Serializable):
         return "" if len(fields["codes"]) == len(fields["values"]) else "not one row of weights per code"
 
     def find(self, codes: Ints) -> Floats:
-        """Return the weights of n codes, shape (n, width); 0 for codes that are not in the fit data."""
+        """Return the weights of n codes, shape (n, width); 0 for codes that were not in the fit data."""
         if not len(self.codes):
             return np.zeros((len(codes), self.values.shape[1]))
         index = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
@@ -81,13 +81,13 @@ class LogLinear(Serializable):
         n_features = weights_by_block["features"].values.shape[1] if "features" in weights_by_block else 0
         slopes = np.zeros((N_SCORES + n_features, len(tag_codes)))
         for name, weights in weights_by_block.items():
-            # A tag code is 2 * tag + is_top: modulo 1 all pairs share a code, modulo 2 all top tags do, and all others.
+            # A tag code is 2 * tag + is_top: modulo 1 it is one code for all pairs, modulo 2 one for top tags, one for others.
             slopes[NUMBER_BLOCKS[name]] += weights.find(tag_codes % weights.size).T
         return slopes
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """(Start of each of the k blocks of CODE_BLOCKS, (k, 1); weights of all these blocks in one array); None if too large.
+        """(Start of each block of CODE_BLOCKS in an array, (n_blocks, 1); this array, of all their weights); None if too large.
 
         The weight of a code is at start + code. Before each start there is a 0: the weight of the code -1, which means no code.
         """
@@ -122,8 +122,7 @@ class LogLinear(Serializable):
     def reindex_words(self, new_indices: Mapping[str, Ints], n: int) -> LogLinear:
         """Return the model for a reordered vocabulary. A code in a block of words is index of the word * n + tag.
 
-        new_indices (Mapping): "form" or "ending", the name of a block -> new index of each old one. n (int): Number of tags
-            that codes distinguish.
+        new_indices (Mapping): Name of a block ("form" or "ending") -> new index of each word by its old one. n: Number of tags.
         """
         weights_by_block = dict(self.weights)
         for name in new_indices.keys() & self.weights.keys():  # a model of scores alone has no block of words
@@ -172,9 +171,10 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
-    """Return the L2 penalty of lowest cross-validated loss (of ties the strongest), by steps from RIDGES[_FIRST_RIDGE]."""
+    """Return the L2 penalty of RIDGES whose cross-validated loss is a local minimum (of ties the strongest penalty)."""
     progress.update(0.0)
-    start, folds = _fit_model(data, RIDGES[_FIRST_RIDGE], _SEARCH_TOLERANCE), folds_of(data.documents, _SEARCH_FOLDS)
+    folds = folds_of(data.documents, _SEARCH_FOLDS)
+    start = _fit_model(data, RIDGES[_FIRST_RIDGE], _SEARCH_TOLERANCE)
 
     def loss(index: int) -> float:
         return float(log_losses(_score_out_of_fold(data, RIDGES[index], folds, start), data.hits).sum())
@@ -183,7 +183,7 @@ def _choose_ridge(data: PairData, progress: Progress) -> float:
 
 
 def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
-    """Return the probability of each pair by a model fitted on the other folds. start (LogLinear): Initial weights."""
+    """Return the probability of each pair by a model fitted on the other folds. start: Initial weights of each fit."""
 
     def score(train: Ints, test: Ints) -> Floats:
         train_data, test_data = data.take(train), data.take(test)
@@ -195,15 +195,13 @@ def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLine
 
 def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
     """Fit the model; with fewer than _MIN_UNSHRUNK pairs, average its weights with those of the strongest L2 penalty."""
-    model = _fit_model(data, ridge, tolerance, start)
-    n = len(data.hits)
-    if n >= _MIN_UNSHRUNK or ridge == RIDGES[0]:
+    model, share = _fit_model(data, ridge, tolerance, start), len(data.hits) / _MIN_UNSHRUNK
+    if share >= 1 or ridge == RIDGES[0]:
         return model
-    strong, share = _fit_model(data, RIDGES[0], tolerance), n / _MIN_UNSHRUNK
-    weights = {
-        name: BlockWeights(part.codes, share * part.values + (1.0 - share) * strong.weights[name].values, part.size)
-        for name, part in model.weights.items()
-    }
+    strong_model, weights = _fit_model(data, RIDGES[0], tolerance), {}
+    for name, block in model.weights.items():
+        values = share * block.values + (1.0 - share) * strong_model.weights[name].values
+        weights[name] = BlockWeights(block.codes, values, block.size)
     return LogLinear(ridge, weights)
 
 
@@ -212,36 +210,36 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     from scipy.sparse import csr_matrix, hstack
 
     blocks = data.inputs.blocks
-    codes_and_numbers = [data.inputs.inputs_of(block) for block in blocks]
-    distinct_codes = [np.unique(codes[codes >= 0]) for codes, _ in codes_and_numbers]
-    parts = zip(codes_and_numbers, distinct_codes, strict=True)
-    design = hstack([_design(codes, distinct, numbers) for (codes, numbers), distinct in parts]).tocsr()
+    inputs = [data.inputs.inputs_of(block) for block in blocks]  # (codes, numbers) of each block
+    distinct_codes = [np.unique(codes[codes >= 0]) for codes, _ in inputs]
+    design_inputs = zip(inputs, distinct_codes, strict=True)
+    design = hstack([_design(codes, distinct, numbers) for (codes, numbers), distinct in design_inputs]).tocsr()
     transposed_design = csr_matrix(design.T)
-    sizes = [len(distinct) * block.width for block, distinct in zip(blocks, distinct_codes, strict=True)]
+    sizes = [len(codes) * block.width for block, codes in zip(blocks, distinct_codes, strict=True)]  # weights of each block
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)  # a weak prior if the share is 0
     probabilities = sigmoid(data.log_odds)
     # Weights are scaled by the curvature of the loss, or the search would take several times as many steps.
     units = 1.0 / np.sqrt(design.power(2).T @ (probabilities * (1.0 - probabilities)) + penalty)
 
-    def loss(point: Floats) -> tuple[float, Floats]:
-        """Return the penalized log loss, and its gradient, at a point: weights divided by their units."""
-        values = point * units
-        margins = data.log_odds + design @ values
+    def loss(scaled_weights: Floats) -> tuple[float, Floats]:
+        """Return the penalized log loss and its gradient, for weights divided by their units."""
+        weights = scaled_weights * units
+        margins = data.log_odds + design @ weights
         residuals = sigmoid(margins) - data.hits
-        total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
-        return total, (transposed_design @ residuals + penalty * values) * units
+        total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * weights**2).sum())
+        return total, (transposed_design @ residuals + penalty * weights) * units
 
-    first_point = np.zeros(len(units))
+    initial = np.zeros(len(units))
     if start is not None:
-        codes_of_blocks = zip(blocks, distinct_codes, strict=True)
-        initial_weights = [start.weights[block.name].find(codes).ravel() for block, codes in codes_of_blocks]
-        first_point = np.concatenate(initial_weights) / units
-    values = minimize_smooth(loss, first_point, tolerance, _MAX_STEPS, _MEMORY) * units
-    weights = {
-        block.name: BlockWeights(codes, part.reshape(-1, block.width), block.size)
-        for block, codes, part in zip(blocks, distinct_codes, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
+        codes_by_block = zip(blocks, distinct_codes, strict=True)
+        initial = np.concatenate([start.weights[block.name].find(codes).ravel() for block, codes in codes_by_block]) / units
+    weights = minimize_smooth(loss, initial, tolerance, _MAX_STEPS, _MEMORY) * units
+    weights_of_blocks = np.split(weights, np.cumsum(sizes)[:-1])
+    block_weights = {
+        block.name: BlockWeights(codes, values.reshape(-1, block.width), block.size)
+        for block, codes, values in zip(blocks, distinct_codes, weights_of_blocks, strict=True)
     }
-    return LogLinear(ridge, weights)
+    return LogLinear(ridge, block_weights)
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
@@ -252,8 +250,8 @@ def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
     """
     from scipy.sparse import csr_matrix
 
-    rows, width = np.flatnonzero(codes >= 0), len(numbers)
-    first = np.searchsorted(distinct, codes[rows]) * width
-    columns = np.stack([first + column for column in range(width)], axis=1)
-    starts = np.concatenate([[0], np.cumsum(codes >= 0)]) * width  # of each row, in the values of the matrix
-    return csr_matrix((numbers[:, rows].T.ravel(), columns.ravel(), starts), (len(codes), len(distinct) * width))
+    with_code, width = np.flatnonzero(codes >= 0), len(numbers)
+    first_columns = np.searchsorted(distinct, codes[with_code]) * width
+    columns = np.stack([first_columns + offset for offset in range(width)], axis=1)
+    row_starts = np.concatenate([[0], np.cumsum(codes >= 0)]) * width  # index of each row's first value
+    return csr_matrix((numbers[:, with_code].T.ravel(), columns.ravel(), row_starts), (len(codes), len(distinct) * width))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,7 @@ class RidgeModel(Serializable):
 class RidgeFit:
     """A fitted model and the result of its cross-validation.
 
-    model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities.
-    ridge (float): The L2 penalty that was chosen.
+    model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities. ridge (float): The chosen L2 penalty.
     weights (Floats): Change of the log-odds per standard deviation of each feature.
     """
 
@@ -74,27 +74,24 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
         design[:, 2 + i] = (column - centers[i]) / deviations[i]
     folds = folds_of(documents, _FOLDS)
 
-    def held_out(ridge: float) -> Floats:
-        def score(train: Ints, test: Ints) -> Floats:
-            return sigmoid(combine(design[test], _coefficients(design[train], hits[train], ridge)))
+    def score_fold(train: Ints, test: Ints, ridge: float) -> Floats:
+        return sigmoid(combine(design[test], _coefficients(design[train], hits[train], ridge)))
 
-        return cross_fit(folds, score)
-
-    candidates = [held_out(ridge) for ridge in RIDGES]
-    best = int(np.argmin([log_losses(scores, hits).sum() for scores in candidates]))
+    held_out_scores = [cross_fit(folds, partial(score_fold, ridge=ridge)) for ridge in RIDGES]
+    best = int(np.argmin([log_losses(scores, hits).sum() for scores in held_out_scores]))
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
     weights_per_unit = np.array(weights) / deviations  # for features that are not standardized
     model = RidgeModel(slope, constant - float(weights_per_unit @ centers), weights_per_unit)
-    return RidgeFit(model, candidates[best], RIDGES[best], weights_per_unit * deviations)
+    return RidgeFit(model, held_out_scores[best], RIDGES[best], weights_per_unit * deviations)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """Return the coefficients of the design's columns: log-odds (at least 0), constant, and features, shrunk towards 0."""
+    """Return the coefficients of the design's columns: log-odds (at least 0), constant, features (shrunk by the ridge)."""
     prior_mean = np.zeros(design.shape[1])
     prior_mean[0] = 1.0  # a slope of 1: no change
     prior_weight = np.full(design.shape[1], ridge)
     prior_weight[:2] = _PRIOR  # slope and constant
     coefficients = fit_logistic(design, hits, None, prior_mean, prior_weight)
-    if coefficients[0] < 0:  # the slope is set to 0, and the others are fitted again
+    if coefficients[0] < 0:  # scores must not change order: the slope is set to 0, and the others are fitted again
         coefficients = np.append(0.0, fit_logistic(design[:, 1:], hits, None, prior_mean[1:], prior_weight[1:]))
     return coefficients

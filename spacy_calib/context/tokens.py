@@ -98,24 +98,23 @@ class TokenContext:
         """The blocks of weights of the model, for the tags, vocabulary and features of the fit."""
         return blocks_for(self.n_tags_, len(self.vocabulary_.forms), len(self.vocabulary_.endings), len(self.columns_))
 
-    # Applying
-
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
         """Return the k columns of all features, standardized, (k, n_tokens). RAISES C204: not as many columns as in the fit.
 
         values (Sequence): For each feature its columns, each of shape (n_tokens,).
         """
         columns = [*chain.from_iterable(values)]
-        if len(columns) != len(self.columns_):
-            for feature, columns_of_feature in zip(self.features, values, strict=True):
+        if len(columns) != len(self.columns_):  # find the feature with too few or too many
+            for feature, feature_columns in zip(self.features, values, strict=True):
                 expected = sum(name == feature.name for name, _ in self.columns_)
-                if len(columns_of_feature) != expected:
-                    raise calib_error("C204", name=feature.name, wanted=expected, given=len(columns_of_feature))
+                if len(feature_columns) != expected:
+                    raise calib_error("C204", name=feature.name, wanted=expected, given=len(feature_columns))
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all scores and set `view`; without a model set only `view`. Features are computed from KEPT predictions."""
-        words, kept = predictions.words, None if predictions.levels is None else predictions.kept_indices  # None: all are KEPT
+        """Adjust all scores (not without a model), and set `view` by the predictions that reach the threshold (are KEPT)."""
+        words = predictions.words
+        kept = None if predictions.levels is None else predictions.kept_indices  # None: all are KEPT
         kept_predictions = predictions if kept is None else predictions.take(kept)
         tokens = TokenScores(kept_predictions.rows, kept_predictions.tags, kept_predictions.scores, words)
         columns = self.standardize([feature(tokens) for feature in self.features], len(words.forms))
@@ -123,7 +122,7 @@ class TokenContext:
         if self.model_ is None:
             return predictions.replace_unchecked(view=TokenView(tokens, columns, word_indices[0], tokens.scores))
         pair_log_odds, is_top = tokens.log_odds, tokens.is_top
-        if kept is not None:
+        if kept is not None:  # `tokens` lacks the predictions below the threshold; none of them counts as a top one
             pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions), dtype=bool)
             is_top[kept] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, pair_log_odds, is_top)
@@ -131,8 +130,6 @@ class TokenContext:
         scores = self.model_.predict(pair_log_odds, inputs)
         view = TokenView(tokens, columns, word_indices[0], scores if kept is None else scores[kept])
         return predictions.replace_unchecked(scores=scores, view=view)
-
-    # Saving
 
     def state(self) -> dict[str, Any]:
         return {
@@ -148,15 +145,14 @@ class TokenContext:
     def load_learned(self, state: dict[str, Any]) -> TokenContext:
         """Set the learned parameters from a state; return this context. RAISES InvalidState: they lack the declared form."""
         fields = _CONTEXT_STATE(state, "learned")
-        names = {feature.name for feature in self.features}
-        if not {name for name, _ in fields["columns"]} <= names:
+        if not {name for name, _ in fields["columns"]} <= {feature.name for feature in self.features}:
             raise InvalidState("learned.columns", "of the features in the settings")
-        self.columns_ = tuple((feature, meaning) for feature, meaning in fields["columns"])
+        self.columns_ = tuple((name, description) for name, description in fields["columns"])
         self.centers_, self.scales_ = fields["centers"], fields["scales"]
         self.n_tags_, self.vocabulary_ = fields["n_tags"], fields["known"]
         self.model_, self.line_ = fields["model"], fields["line"]
-        expected = 2 if self.shrink and self.model_ is not None else None
-        if expected != (None if self.line_ is None else len(self.line_)):
+        line_length = None if self.line_ is None else len(self.line_)
+        if line_length != (2 if self.shrink and self.model_ is not None else None):
             raise InvalidState("learned.line", "two numbers where scores shrink, else none")
         if self.model_ is not None:
             self.model_.check(self.blocks)
@@ -190,12 +186,12 @@ class FurtherScores:
         return 0 if self.model_ is None else len(self.model_.groups.of_tag)
 
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
-        """Represent n labels of documents as spans of one row, with its further scores.
+        """Represent n labels of documents as spans with further scores, for the recalibrator; a document is one token.
 
-        rows, tags, scores: Document, label and score of each, shape (n,).
+        rows, tags, scores: Document, label (a column) and score of each, shape (n,).
         """
-        extra = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
-        return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
+        further = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
+        return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), further.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the score of each document's top label; its other labels share the rest."""
@@ -206,7 +202,7 @@ class FurtherScores:
         return predictions.replace_unchecked(scores=scores)
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
-        """Return new scores of n entries: recalibrated for top labels (at the indices `top`); other labels share the rest."""
+        """Return new scores of n (document, label, score) entries: recalibrated at the indices `top`; others share the rest."""
         assert self.model_ is not None
         spans = self.spans(words, rows[top], tags[top], scores[top])
         return replace_top_scores(rows, scores, top, self.model_.predict(spans, spans.scores))
@@ -229,17 +225,16 @@ def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats
 
     rows, scores: Document and score of each of n entries. top, new_scores: Index of each top label's entry, and its new score.
     """
-    n = int(rows.max(initial=-1)) + 1
-    share = np.ones(n)
-    share[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)
-    result = np.minimum(scores * share[rows], 1.0)
+    factors = np.ones(int(rows.max(initial=-1)) + 1)  # of each document, for its other labels
+    factors[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)
+    result = np.minimum(scores * factors[rows], 1.0)
     result[top] = new_scores
     return result
 
 
 # Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-4
-# Inputs other than the features of the tokens and the group of the label.
+# Descriptions of the features of a span other than the means of its tokens' features and the group of its label.
 _SPAN_INPUTS = (
     "entropy of its tokens' scores", "share of unknown forms", "its length", "the minimum score of its tokens",
     "the product of its tokens' scores", "the mean score of its tokens",
@@ -248,7 +243,7 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """The token labels that match each span label, such as B-X and I-X for X: matching labels have equal numbers.
+    """Which token labels match each span label, such as B-X and I-X for X: labels that match have the same number.
 
     tags, labels (Ints): Number of each token label, and of each span label, by column; -1 if it matches none.
     """
@@ -263,10 +258,10 @@ class LabelMatch(Serializable):
 
     @classmethod
     def from_labels(cls, tags: Sequence[str], has_prefixes: bool, labels: Sequence[str]) -> LabelMatch:
-        """Match labels by name.
+        """Match token labels (tags) with span labels by name.
 
-        has_prefixes (bool): Whether token labels begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels under the
-            names that tokens use, of which several can be equal; the one label "" (of sentences) matches every token label.
+        has_prefixes (bool): Whether tags begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels under the names that
+            tags use, of which several can be equal; if "" (a sentence) is the only one, it matches every tag.
         """
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
@@ -282,12 +277,12 @@ class LabelMatch(Serializable):
         # The appended -1 is for columns past the end: labels that were appended after the fit.
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         span_numbers = label_numbers[np.minimum(labels, len(self.labels))]
-        # `sums` has a row for each token in a span and a column for each number: its sum of adjusted scores.
-        entries, in_spans = view.tokens, np.zeros(len(view.forms), dtype=np.intp)
-        in_spans[tokens] = 1
-        row_of_token, n_rows, n_columns = np.cumsum(in_spans) - 1, int(in_spans.sum()), 1 + int(label_numbers.max())
+        entries, is_in_span = view.tokens, np.zeros(len(view.forms), dtype=np.intp)
+        is_in_span[tokens] = 1
         entry_numbers = tag_numbers[np.minimum(entries.tags, len(self.tags))]
-        index = np.flatnonzero((entry_numbers >= 0) & (in_spans[entries.rows] > 0))
+        index = np.flatnonzero((entry_numbers >= 0) & (is_in_span[entries.rows] > 0))
+        # `sums` has a row for each token in a span and a column for each number: the sum of the token's scores with it.
+        row_of_token, n_rows, n_columns = np.cumsum(is_in_span) - 1, int(is_in_span.sum()), 1 + int(label_numbers.max())
         cells = row_of_token[entries.rows[index]] * n_columns + entry_numbers[index]
         sums = np.bincount(cells, view.adjusted_scores[index], n_rows * n_columns).reshape(n_rows, n_columns)
         is_unknown = (entries.top_tags[0, tokens] < 0) | (span_numbers < 0)  # no scores, or no match
@@ -299,7 +294,7 @@ class SpanContextModel(Serializable):
     """The context step of entities: logistic regression on the log-odds of the score so far and on features of the entity.
 
     groups (Groups), tags (LabelMatch): Groups of the span labels, and token labels that match them. columns (tuple[str, ...]):
-        Descriptions of the features (`span_columns`). model (RidgeModel): The fitted regression.
+        Descriptions of the features. model (RidgeModel): The fitted regression.
     """
 
     groups: Groups = saved_field(Groups.read)
@@ -326,20 +321,20 @@ class SpanContextModel(Serializable):
 def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch) -> list[Floats]:
     """Return the features of n spans as columns, (n,) each, in the order that `span_column_names` describes.
 
-    They are means of token features, length, minimum, product and mean of token scores, and indicators of the groups.
+    They are means of token features, length, minimum, product and mean of token scores, and for each group 1 for its labels.
     view (TokenView): All tokens of the Docs with these spans. tags (LabelMatch): Token labels that match each span label.
     """
-    lengths = spans.ends - spans.starts
-    firsts = firsts_of(spans)
+    lengths, firsts = spans.ends - spans.starts, firsts_of(spans)
+    # The tokens of all spans, one span after the other: each span begins at its index in `firsts`.
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
     token_columns = [*view.columns, view.tokens.entropy, (view.forms < 0).astype(np.float64)]
     means = [np.add.reduceat(column[tokens], firsts) / lengths for column in token_columns]
     scores = tags.scores(view, tokens, np.repeat(spans.labels, lengths))
     minima, products = np.minimum.reduceat(scores, firsts), np.multiply.reduceat(scores, firsts)
     summaries = minima, products, np.add.reduceat(scores, firsts) / lengths
-    group_numbers = groups.find(spans.labels)
-    members = ((group_numbers == group).astype(np.float64) for group in range(len(groups)))
-    return [*means, np.log(lengths), *(log_odds(column, CLIP) for column in summaries), *members]
+    group_of_span = groups.find(spans.labels)
+    is_in_group = ((group_of_span == group).astype(np.float64) for group in range(len(groups)))
+    return [*means, np.log(lengths), *(log_odds(column, CLIP) for column in summaries), *is_in_group]
 
 
 def span_column_names(token_columns: Sequence[str], groups: Groups) -> list[str]:

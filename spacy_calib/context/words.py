@@ -48,32 +48,33 @@ class Words:
         """Concatenate the words of consecutive batches."""
         if len(batches) < 2:
             return batches[0] if batches else cls.of_documents(0)
-        doc_lengths = np.concatenate([np.diff(part.starts) for part in batches])
+        doc_lengths = np.concatenate([np.diff(batch.starts) for batch in batches])
         return cls(
             np.append(0, np.cumsum(doc_lengths)),
-            np.concatenate([part.forms for part in batches]),
-            np.concatenate([part.endings for part in batches]),
-            np.concatenate([part.shapes for part in batches]),
-            np.concatenate([part.counts for part in batches]),
-            {name: np.concatenate([part.columns[name] for part in batches]) for name in batches[0].columns},
-            {name: np.concatenate([part.further_scores[name] for part in batches]) for name in batches[0].further_scores},
+            np.concatenate([batch.forms for batch in batches]),
+            np.concatenate([batch.endings for batch in batches]),
+            np.concatenate([batch.shapes for batch in batches]),
+            np.concatenate([batch.counts for batch in batches]),
+            {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns},
+            {name: np.concatenate([batch.further_scores[name] for batch in batches]) for name in batches[0].further_scores},
         )
 
     @classmethod
     def of_documents(cls, n: int, further_scores: Mapping[str, Floats] | None = None) -> Words:
         """Represent n documents as one token each, without forms; only the further scores of the source describe them."""
-        nothing, shapes = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.intp)
-        return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), further_scores=further_scores or {})
+        no_hashes, shapes = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.intp)
+        counts = np.ones(n, dtype=np.bool_)
+        return cls(np.arange(n + 1), no_hashes, no_hashes, shapes, counts, further_scores=further_scores or {})
 
 
-# Weights of rarer words would fit the texts of the fit alone.
+# Rarer forms and endings are left out of the vocabulary: their weights would fit only the texts of the fit.
 MIN_COUNT = 3
 # Maximum size of each cache of digests.
 _MAX_CACHED = 1 << 17
 
 
 class _DigestIndex:
-    """Finds the index of values by their salted digests in a sorted array of digests, with a cache."""
+    """Finds the index of each value's salted digest in a sorted array of digests; caches the indices by value."""
 
     def __init__(self, digests: Hashes, salt: str):
         self.digests, self.salt = digests, salt
@@ -81,27 +82,27 @@ class _DigestIndex:
 
     def find(self, values: Hashes) -> Ints:
         """Return the index of the salted digest of each value; -1 if it is absent."""
-        keys = values.tolist()
+        plain_values = values.tolist()
         try:
-            return np.fromiter(map(self._index_by_value.__getitem__, keys), np.intp, len(keys))
+            return np.fromiter(map(self._index_by_value.__getitem__, plain_values), np.intp, len(plain_values))
         except KeyError:  # some values are not cached
-            self._cache_indices(set(keys))
+            self._cache_indices(set(plain_values))
             return self.find(values)
 
-    def _cache_indices(self, keys: set[int]) -> None:
-        """Cache the index of each new key; if the cache would grow too large, keep only the given keys."""
-        new = [key for key in keys if key not in self._index_by_value]
+    def _cache_indices(self, values: set[int]) -> None:
+        """Cache the index of each value; if the cache would grow too large, keep only these values in it."""
+        new = [value for value in values if value not in self._index_by_value]
         if len(self._index_by_value) + len(new) > _MAX_CACHED:
-            self._index_by_value, new = {}, list(keys)
+            self._index_by_value, new = {}, list(values)
         digests = salt_digests(np.array(new, dtype=np.uint64), self.salt)
-        # Both are the same index if a digest is absent.
+        # The first index not below a digest, and the first above it, are the same if the digest is absent.
         first, last = self.digests.searchsorted(digests), self.digests.searchsorted(digests, side="right")
         self._index_by_value.update(zip(new, np.where(first < last, first, -1).tolist(), strict=True))
 
 
 @dataclass(eq=False)
 class KnownWords(Serializable):
-    """The vocabulary of a context. forms, endings (Hashes): Salted digests, ascending. salt (str): Their salt."""
+    """The vocabulary of a context: salted digests of its forms and endings (Hashes), ascending, and their salt."""
 
     forms: Hashes = saved_field(digests, lambda: np.zeros(0, dtype=np.uint64))
     endings: Hashes = saved_field(digests, lambda: np.zeros(0, dtype=np.uint64))
@@ -113,10 +114,11 @@ class KnownWords(Serializable):
     @classmethod
     def from_words(cls, words: Words) -> KnownWords:
         """Collect the forms and endings that occur at least MIN_COUNT times, as unsalted digests."""
-        return cls(_frequent(words.forms[words.counts]), _frequent(words.endings[words.counts]))
+        is_word = words.counts
+        return cls(_frequent(words.forms[is_word]), _frequent(words.endings[is_word]))
 
     def with_salt(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
-        """Salt an unsalted vocabulary; return it (in another order) and {"form", "ending"} -> new index of each old index."""
+        """Return (this unsalted vocabulary with salted digests, {"form", "ending"} -> new index of each old index)."""
         digests = {"form": salt_digests(self.forms, salt), "ending": salt_digests(self.endings, salt)}
         orders = {name: np.argsort(values) for name, values in digests.items()}
         forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))

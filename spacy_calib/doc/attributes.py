@@ -61,35 +61,31 @@ def check_pipe_name(name: str) -> str:
     return name
 
 
-# Tokens
-
-
 def token_values(token: Token, attr: str) -> TokenValues | None:
     """Return the raw and calibrated probability of the token's current label; None if it has no label or the label no score.
 
     A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
     """
-    match = find_row(token, attr)  # (block, row)
-    return None if match is None else match[0].values_of(match[1], match[0].annotation.label(token))
+    block, row = find_row(token, attr) or (None, 0)
+    return None if block is None else block.values_of(row, block.annotation.label(token))
 
 
 def token_score(token: Token, attr: str, column: str = "calibrated") -> float | None:
-    """Token._.<attr>_score, _raw (by `column`): probability that the token's label is right; None without one, or if hidden."""
-    match = find_row(token, attr)
-    if match is None or "is_hidden" in match[0]:
+    """Token._.<attr>_score, or _raw (column "raw"): probability that the token's label is right; None if unknown or hidden."""
+    block, row = find_row(token, attr) or (None, 0)
+    if block is None or "is_hidden" in block:
         return None
-    block, row = match
     entry = block.entry_of(row, block.annotation.label(token))
     return None if entry is None else block.columns[column][entry]
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
-    """Token._.<attr>_flag: whether the token may be part of an entity and needs review; None without cut-offs.
+    """Token._.<attr>_flag: whether the token needs review since it may be part of an entity; None without cut-offs.
 
     Reviewing all flagged tokens misses no more entities than allowed (`spacy calib threshold --recall`).
     """
-    match = find_row(token, attr)  # (block, row)
-    return None if match is None else match[0].flag_of(match[1], "flag")
+    block, row = find_row(token, attr) or (None, 0)
+    return None if block is None else block.flag_of(row, "flag")
 
 
 def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
@@ -97,11 +93,8 @@ def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True
 
     hidden (bool): Whether to return scores that a pipe stored but hides (setting token_scores).
     """
-    match = find_row(token, attr)  # (block, row)
-    return None if match is None or ("is_hidden" in match[0] and not hidden) else match[0].scores_of(match[1], raw)
-
-
-# Spans and documents
+    block, row = find_row(token, attr) or (None, 0)
+    return None if block is None or ("is_hidden" in block and not hidden) else block.scores_of(row, raw)
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
@@ -111,7 +104,7 @@ def span_values(span: Span, attr: str) -> SpanValues | None:
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the scores of a span; the default prefix falls back to ENTITY_ATTR if it has no labelled spans on the Doc."""
+    """Return the scores of a span; under the default prefix those of ENTITY_ATTR if it has no labelled spans on the Doc."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values
@@ -126,37 +119,39 @@ def span_accept(span: Span, attr: str) -> bool | None:
 
 def span_links(span: Span, attr: str) -> dict[str, float] | None:
     """Span._.<attr>_links: identity (or "NIL") -> calibrated probability, of those above the threshold; None without any."""
-    match = row_of_span(span, attr)  # (block, row)
-    return None if match is None else match[0].scores_of(match[1]) or None
+    block, row = row_of_span(span, attr) or (None, 0)
+    return None if block is None else block.scores_of(row) or None
 
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     """Return the raw and calibrated probability of the current top category of `doc.cats`; None if it has no score."""
-    block = document_block(doc, attr)  # its only row, 0, is that of the document
-    label = "" if block is None else block.annotation.label_at(doc, 0)
-    return block.values_of(0, label) if block is not None and label else None
-
-
-def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
-    """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without scores."""
     block = document_block(doc, attr)
-    return None if block is None else block.scores_of(0)
+    top_category = "" if block is None else block.annotation.label_at(doc, 0)
+    return block.values_of(0, top_category) if block is not None and top_category else None  # 0: the only row of such a block
 
 
-def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
-    """Doc._.<attr>_cats_raw: category -> raw probability, in the order of Doc._.<attr>_cats."""
+def doc_cats(doc: Doc, attr: str, raw: bool = False) -> dict[str, float] | None:
+    """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without scores.
+
+    raw (bool): Whether to return raw probabilities, in the same order (Doc._.<attr>_cats_raw).
+    """
     block = document_block(doc, attr)
-    return None if block is None else block.scores_of(0, raw=True)
+    return None if block is None else block.scores_of(0, raw)
+
+
+doc_cats_raw = partial(doc_cats, raw=True)
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
     """Doc._.<attr>_accept: whether the top category reaches its cut-off; None without one, or if the top one has changed."""
     block = document_block(doc, attr)
-    return block.flag_of(0, "accept") if block is not None and block.had_label(0, block.annotation.label_at(doc, 0)) else None
+    if block is None or not block.had_label(0, block.annotation.label_at(doc, 0)):
+        return None
+    return block.flag_of(0, "accept")
 
 
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
-    """Return the field `name` of what `find(owner, attr)` returns for a token, span or Doc; None if that is None."""
+    """Find the scores of a token, span or Doc by `find(owner, attr)`; return their field `name`, or None without scores."""
     values = find(owner, attr)
     return None if values is None else getattr(values, name)
 
@@ -199,7 +194,8 @@ def register(attr: str = DEFAULT_ATTR) -> None:
     """
     check_attr(attr)
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
-    extensions += [(owner, f"{attr}_{end}", getter) for owner, getters in _GETTERS.items() for end, getter in getters.items()]
+    for owner, getters in _GETTERS.items():
+        extensions += [(owner, f"{attr}_{suffix}", getter) for suffix, getter in getters.items()]
     for owner, name, getter in extensions:
         if owner.has_extension(name) and not _is_ours(owner.get_extension(name)[2], getter, attr):
             raise calib_error("C025", attr=attr, owner=f"the extension {owner.__name__}._.{name}")
@@ -220,14 +216,14 @@ def register_score_name(name: str, attr: str) -> None:
 
 
 def is_calibrated(owner: Any, name: str) -> bool:
-    """Return whether extension `name` of Doc, Span or Token was registered here: a source must not read it as raw scores."""
+    """Return whether the extension `name` of Doc, Span or Token reads calibrated scores; a source must not take them as raw."""
     getter = owner.get_extension(name)[2]
     return isinstance(getter, partial) and getter.func.__module__ == __name__
 
 
 def _is_ours(getter: Any, function: Any, attr: str) -> bool:
     """Return whether the getter of an extension is the one that `register` makes from this function and prefix."""
-    ours = partial(function, attr=attr)
+    ours = partial(function, attr=attr)  # two partials are not equal, but their parts are
     parts = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()
     return parts == (ours.func, ours.args, ours.keywords)
 

@@ -35,17 +35,17 @@ BlockData = dict[str, Any]
 # A span: (first character, last character + 1, label).
 SpanKey = tuple[int, int, str]
 
-# Blocks of another version are ignored.
-BLOCK_VERSION = 8
+BLOCK_VERSION = 8  # blocks of another version are ignored
 # Bits that a block keeps of a label's hash, and of its text's hash: few, so that nobody can confirm a guess of text that a cut
 # removed. Of a word it keeps none. In memory a block has the whole hash of its text (`Block.text`).
 LOW_BITS, TEXT_BITS = (1 << 32) - 1, (1 << 8) - 1
 UNIT, ENTRY, BOUND, SPAN = "unit", "entry", "bound", "span"
 
-# Column -> (`numpy.dtype.kind`, what each value belongs to, whether every block has it). start, length: characters of a unit,
-# from the start of the stretch. head: offset to its partner. carried: low bits of the hash of its predicted label. flag,
-# accept: 1, 0, or -1 without cut-off. indptr: first entry of each row, and their number. tag: index in the labels of the block.
-# above: whether an entry reaches the threshold; missing if all do. column: column of the source, for lemmas.
+# Column -> (`numpy.dtype.kind`, what each value belongs to, whether every block has it). start, length: of a unit (a token or
+# document, one row each), in characters from the start of the stretch. head: offset in characters to its partner (head, or last
+# token of its entity). carried: low bits of the hash of its predicted label. flag, accept: 1, 0, or -1 without cut-offs.
+# indptr: first entry of each row, and number of entries. tag: index in the labels of the block. above: whether an entry reaches
+# the threshold; missing if all do. column: column of the source, for lemmas.
 COLUMNS = {
     "start": ("u", UNIT, True), "length": ("u", UNIT, True), "head": ("i", UNIT, False), "carried": ("u", UNIT, False),
     "flag": ("i", UNIT, False), "accept": ("i", UNIT, False), "indptr": ("u", BOUND, True), "tag": ("u", ENTRY, True),
@@ -93,6 +93,7 @@ class SpanValues(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _low_bits(label: str) -> int:
+    """Return the bits of a label's hash that blocks store as "carried"; 0 for no label."""
     return get_string_id(label) & LOW_BITS if label else 0
 
 
@@ -108,7 +109,7 @@ class Block(BlockData):
     -> sequence of values, None if missing. spans (dict): (start, end, label) of a span, in characters from `begin` -> scores.
     """
 
-    __slots__ = ("annotation", "begin", "columns", "end", "is_whole", "key", "spans", "text", "_fit")
+    __slots__ = ("annotation", "begin", "columns", "end", "is_whole", "key", "spans", "text", "_last_fit")
     begin: int
     end: int
     is_whole: bool
@@ -119,7 +120,7 @@ class Block(BlockData):
         super().__init__(data)
         self.annotation, self.text = annotation, text
         self.key: tuple[Any, ...] | None = None
-        self._fit: tuple[Any, bool] | None = None  # (weak reference to the Doc that `fits` saw last, its answer)
+        self._last_fit: tuple[Any, bool] | None = None  # (weak reference to the Doc that `fits` saw last, its answer)
 
     def __copy__(self) -> Block:
         return Block(self, self.annotation, self.text)
@@ -129,84 +130,81 @@ class Block(BlockData):
 
     def open(self, key: tuple[Any, ...]) -> Block:
         """Set the key of the block, and the stretch of text that the key gives; return the block."""
-        self.key, self.begin, self.end = key, key[2], key[2] + self["size"]  # key[2]: where it begins
+        begin = key[2]  # key: (EXTENSION_KEY, "_<attr>", begin, begin + checksum)
+        self.key, self.begin, self.end = key, begin, begin + self["size"]
         return self
 
     def fits(self, doc: Doc) -> bool:
         """Return whether the Doc has the block's text in its stretch. The answer for a Doc is kept: its text never changes.
 
-        Threads that call it at once get the same answer, and each attribute is set in one step.
+        Threads may call it at once: they get the same answer, and each attribute is set in one step.
         """
-        fit = self._fit
-        if fit is None or fit[0]() is not doc:
-            self._fit = fit = (ref(doc), self._has_text_in(doc))
-        return fit[1]
+        last_fit = self._last_fit
+        if last_fit is None or last_fit[0]() is not doc:
+            self._last_fit = last_fit = (ref(doc), self._has_text_in(doc))
+        return last_fit[1]
 
     def _has_text_in(self, doc: Doc) -> bool:
         """Return whether the Doc has the block's text in its stretch; if so, set the attributes that need the text."""
-        text, spans = doc.text[self.begin : self.end] if 0 <= self.begin < self.end else "", self.get("spans")
+        text = doc.text[self.begin : self.end] if 0 <= self.begin < self.end else ""
         if not text or len(text) != self["size"]:
             return False
         starts = self["start"].tolist()
         ends = [start + length for start, length in zip(starts, self["length"].tolist(), strict=True)]
-        words = [get_string_id(text[start:end]) for start, end in zip(starts, ends, strict=True)]
-        key = text_hash(np.array(words, dtype="<u8"))
-        gaps = {text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)}
-        if not gaps <= {"", " "} or key & TEXT_BITS != self["text"] or self.text not in (None, key):
+        word_hashes = [get_string_id(text[start:end]) for start, end in zip(starts, ends, strict=True)]
+        whole_hash = text_hash(np.array(word_hashes, dtype="<u8"))
+        gaps = {text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)}  # between units
+        if not gaps <= {"", " "} or whole_hash & TEXT_BITS != self["text"] or self.text not in (None, whole_hash):
             return False
         self.columns = {name: _as_items(self[name]) if name in self else None for name in COLUMNS}
-        self.spans = {} if spans is None else _read_spans(spans)
-        self.text, self.is_whole = key, self.begin == 0 and self.end == doc[-1].idx + len(doc[-1])
+        self.spans = _read_spans(self["spans"]) if "spans" in self else {}
+        self.text, self.is_whole = whole_hash, self.begin == 0 and self.end == doc[-1].idx + len(doc[-1])
         return True
-
-    # Rows of units
 
     def row_of(self, token: Token) -> int | None:
         """Return the row that belongs to a token, or None. The block must fit the token's Doc."""
-        columns, start, row = self.columns, token.idx - self.begin, token.i
-        starts = columns["start"]
-        if row >= len(starts) or starts[row] != start:  # the Doc was joined or retokenized
+        starts, start, row = self.columns["start"], token.idx - self.begin, token.i
+        if row >= len(starts) or starts[row] != start:  # the Doc was joined or retokenized: the row is not the token's index
             row = bisect_left(starts, start)
             if row == len(starts) or starts[row] != start:
                 return None
-        if columns["length"][row] != len(token) or self.annotation.kind.of_documents:  # a document's row is of no token
+        if self.columns["length"][row] != len(token) or self.annotation.kind.of_documents:  # a document's row is of no token
             return None
-        if columns["head"] is not None and not self._has_head(row, token):
+        if self.columns["head"] is not None and not self._has_head(row, token):
             return None
         # A Doc with more text than the block may have got the token's text from elsewhere: then its label must agree, too.
         return row if self.is_whole or self.had_label(row, self.annotation.label(token)) else None
 
     def _has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token still has the partner (head, or last token of its entity) of its row, itself unchanged."""
+        """Return whether the token still has the partner (head, or last token of its entity) of its row, of the same length."""
         partner, offset, starts = self.annotation.partner(token), self.columns["head"][row], self.columns["start"]
         if partner is None:
             return bool(offset == NO_PARTNER)
-        i = bisect_left(starts, partner.idx - self.begin)  # row of the partner
-        return partner.idx - token.idx == offset and i < len(starts) and self.columns["length"][i] == len(partner)
+        partner_row = bisect_left(starts, partner.idx - self.begin)
+        is_unchanged = partner_row < len(starts) and self.columns["length"][partner_row] == len(partner)
+        return is_unchanged and partner.idx - token.idx == offset
 
     def rows_on(self, doc: Doc) -> tuple[Ints, Ints]:
         """Return (the units of the Doc that have a row, the row of each): the results of `row_of`, for all units at once.
 
         A unit and its row agree in start, length, (for arcs) head and, on a Doc with more text than the block, predicted label.
         """
-        places, lengths = self.annotation.unit_texts(doc).astype(np.int64).T[:2]
-        rows = np.searchsorted(self["start"], places - self.begin) % max(1, len(self["start"]))  # past the end: row 0
-        is_own = (self["start"][rows] == places - self.begin) & (self["length"][rows] == lengths)
+        starts, lengths = self.annotation.unit_texts(doc).astype(np.int64).T[:2]
+        rows = np.searchsorted(self["start"], starts - self.begin) % max(1, len(self["start"]))  # past the end: row 0
+        agrees = (self["start"][rows] == starts - self.begin) & (self["length"][rows] == lengths)
         if "head" in self and self.annotation.partners is not None:
             offsets = self.annotation.partners(doc)
-            heads = np.searchsorted(places, places + offsets)  # unit number of each unit's head, or other partner
-            is_own &= (self["head"][rows] == offsets) & is_own[heads]
+            partners = np.searchsorted(starts, starts + offsets)  # index of each unit's partner (head) among the units
+            agrees &= (self["head"][rows] == offsets) & agrees[partners]
         if "carried" in self and not self.is_whole:
-            is_own &= self["carried"][rows] == self.annotation.hashes(doc).astype(np.uint32)
-        units = np.flatnonzero(is_own)
+            agrees &= self["carried"][rows] == self.annotation.hashes(doc).astype(np.uint32)
+        units = np.flatnonzero(agrees)
         return units, rows[units]
 
     def had_label(self, row: int, label: str) -> bool:
         """Return whether the unit of a row had this label ("" for none) when the pipe ran; True if unknown."""
-        labels = self.columns["carried"]
-        return labels is None or labels[row] == _low_bits(label)
-
-    # Values of a row
+        predicted = self.columns["carried"]
+        return predicted is None or predicted[row] == _low_bits(label)
 
     def flag_of(self, row: int, name: str) -> bool | None:
         """Return the value of a row in the column "flag" or "accept"; None if the column or the value is missing (-1)."""
@@ -215,51 +213,48 @@ class Block(BlockData):
 
     def entry_of(self, row: int, label: str) -> int | None:
         """Return the index of the entry of a label in a row, or None."""
-        tags, columns = self["tags"], self.columns
-        tag, bounds = columns["tag"], columns["indptr"]
-        for i in range(bounds[row], bounds[row + 1]):
-            if tags[tag[i]] == label:
-                return i
+        labels, tags, bounds = self["tags"], self.columns["tag"], self.columns["indptr"]
+        for entry in range(bounds[row], bounds[row + 1]):
+            if labels[tags[entry]] == label:
+                return entry
         return None
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
         """Return the raw and calibrated probability of a label in a row, or None."""
-        i = self.entry_of(row, label)
-        return None if i is None else TokenValues(self.columns["raw"][i], self.columns["calibrated"][i])
+        entry = self.entry_of(row, label)
+        return None if entry is None else TokenValues(self.columns["raw"][entry], self.columns["calibrated"][entry])
 
     def scores_of(self, row: int, raw: bool = False) -> dict[str, float]:
         """Return label -> calibrated (or raw) probability of a row, above the threshold, by falling (calibrated, raw) score."""
-        tags, columns = self["tags"], self.columns
-        tag, bounds, above = columns["tag"], columns["indptr"], columns["above"]
-        raws, scores = columns["raw"], columns["calibrated"]
-        entries = [i for i in range(bounds[row], bounds[row + 1]) if above is None or above[i]]
+        labels, columns = self["tags"], self.columns
+        tags, bounds, is_above = columns["tag"], columns["indptr"], columns["above"]
+        raw_scores, scores = columns["raw"], columns["calibrated"]
+        entries = [entry for entry in range(bounds[row], bounds[row + 1]) if is_above is None or is_above[entry]]
         if len(entries) > 1:
-            entries.sort(key=lambda i: (-scores[i], -raws[i]))
-        return {tags[tag[i]]: (raws if raw else scores)[i] for i in entries}
+            entries.sort(key=lambda entry: (-scores[entry], -raw_scores[entry]))
+        return {labels[tags[entry]]: (raw_scores if raw else scores)[entry] for entry in entries}
 
 
 def _as_items(array: NDArray[Any]) -> Any:
     """Return a view of an array that yields Python numbers; reading single values is faster than from the array."""
-    values: Any = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False)
+    dtype: Any = np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("=")  # what memoryview can read
+    values: Any = array.astype(dtype, copy=False)
     return memoryview(values)
 
 
-def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
-    """Return (start, end, label) -> scores of each span of a block. part: Its entry "spans"."""
-    start, end, *columns = (part[name].tolist() for name in ("start", "end", "raw", "calibrated", "accept", "chosen"))
-    checksums = part["checksum"].tolist() if "checksum" in part else [0] * len(start)
-    values = map(SpanValues, *columns, [part.get("layer", "")] * len(start), checksums)
-    return dict(zip(zip(start, end, part["labels"], strict=True), values, strict=True))
+def _read_spans(spans: BlockData) -> dict[SpanKey, SpanValues]:
+    """Return (start, end, label) -> scores of each span of a block. spans: The block's entry "spans"."""
+    starts, ends, *columns = (spans[name].tolist() for name in ("start", "end", "raw", "calibrated", "accept", "chosen"))
+    checksums = spans["checksum"].tolist() if "checksum" in spans else [0] * len(starts)
+    values = map(SpanValues, *columns, [spans.get("layer", "")] * len(starts), checksums)
+    return dict(zip(zip(starts, ends, spans["labels"], strict=True), values, strict=True))
 
 
-# Writing
-
-
-def checksum_of(part: BlockData) -> int:
-    """Return the CRC-32 of all values of a block, or of its part "spans": arrays, labels, texts and numbers."""
+def checksum_of(data: BlockData) -> int:
+    """Return the CRC-32 of all values of a block, or of its entry "spans": arrays, labels, texts and numbers."""
     contents: list[Any] = []
-    for value in part.values():
-        if isinstance(value, dict):  # the part "spans"
+    for value in data.values():
+        if isinstance(value, dict):  # the entry "spans"
             contents.append(b"%d" % checksum_of(value))
         elif isinstance(value, np.ndarray):
             contents.append(value)
@@ -270,12 +265,12 @@ def checksum_of(part: BlockData) -> int:
 
 
 def text_hash(units: Hashes) -> int:
-    """Return a hash of a stretch of text. units: spaCy's hash of each unit's text, (n,); at most one space is between units."""
+    """Return a 64-bit hash of a text without its spaces. units: spaCy's hash of each of its units (tokens), in order, (n,)."""
     return int.from_bytes(blake2b(units.tobytes(), digest_size=8).digest(), "little")
 
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
-    """Store a block under a new key, which spaCy moves along as that of an extension, in the user data of its Doc."""
+    """Store a block in the user data of its Doc, under a key that spaCy moves along with the text, as those of extensions."""
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
     user_data[key] = block.open(key)
 
@@ -291,17 +286,15 @@ def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
     """Return a row per token for `label_checksum`: the label's hash and, for arcs, offset and length of the head."""
     columns: list[NDArray[Any]] = [annotation.hashes(doc)]
     if annotation.kind.of_arcs:
-        offsets, (places, lengths) = head_offsets(doc), annotation.unit_texts(doc).astype(np.int64).T[:2]
-        columns += [offsets, lengths[np.searchsorted(places, places + offsets)]]
+        offsets, (starts, lengths) = head_offsets(doc), annotation.unit_texts(doc).astype(np.int64).T[:2]
+        columns += [offsets, lengths[np.searchsorted(starts, starts + offsets)]]
     return np.column_stack([column.astype(np.uint64) for column in columns])
 
 
 def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
-    """Return the checksum of the labels of the tokens from start to end. rows: From `label_rows`."""
+    """Return the CRC-32 of the labels of the tokens with indices from start to end - 1. rows: Of the Doc, from `label_rows`."""
     return zlib.crc32(rows[start:end].tobytes())
 
-
-# Reading
 
 # Prefix -> (the Doc that was read last; id, number of entries and newest key of its user data then; its blocks).
 _LAST_READ: dict[str, tuple[ref[Doc], int, int, Any, list[Block]]] = {}
@@ -316,18 +309,16 @@ def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
     last = _LAST_READ.get(attr)
     if last is not None and last[0]() is doc and last[1] == id(user_data):
         doc_ref, data_id, size, newest_key, blocks = last
-        new_keys: list[Any] = []
+        new_keys: list[Any] = []  # added since then, the newest first
         try:
             if len(user_data) == size:
                 is_current = next(reversed(user_data)) is newest_key
-            else:  # the newest key of then is elsewhere if others were removed meanwhile
-                *new_keys, key = islice(reversed(user_data), len(user_data) - size + 1)
-                is_current = key is newest_key and not any(_is_block_key(key, attr) for key in new_keys)
+            else:  # the key before the new ones is that of then, unless others were removed meanwhile
+                *new_keys, previous_key = islice(reversed(user_data), len(user_data) - size + 1)
+                is_current = previous_key is newest_key and not any(_is_block_key(key, attr) for key in new_keys)
         except (RuntimeError, ValueError):  # changed by another thread; fewer entries than before
             is_current = False
-        for block in blocks:
-            is_current = is_current and user_data.get(block.key) is block
-        if is_current:
+        if is_current and all(user_data.get(block.key) is block for block in blocks):
             if new_keys:
                 _LAST_READ[attr] = doc_ref, data_id, size + len(new_keys), new_keys[0], blocks
             return blocks
@@ -351,7 +342,7 @@ def blocks_of(user_data: UserData, attr: str) -> list[Block]:
             is_open = data.__class__ is Block and data.key is key  # checked before; others were copied, or read from a file
             block = data if is_open else _opened(user_data, key, data)
             if block is not None:
-                blocks += [block]
+                blocks.append(block)
     return blocks
 
 
@@ -378,11 +369,11 @@ def _is_valid(data: BlockData) -> bool:
     sizes = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds), SPAN: len(spans.get("labels", ()))}
     columns = [(data, name, *form) for name, form in COLUMNS.items()]
     columns += [(spans, name, *form) for name, form in _SPAN_COLUMNS.items() if "spans" in data]
-    for part, name, dtype_kind, axis, is_required in columns:
-        if is_required or name in part:
-            column = part[name]
-            in_range = dtype_kind != "f" or not sizes[axis] or (column.min() >= 0 and column.max() <= 1 + ROUNDING)
-            if column.dtype.kind != dtype_kind or column.shape != (sizes[axis],) or not in_range:
+    for holder, name, dtype_kind, axis, is_required in columns:
+        if is_required or name in holder:
+            column, size = holder[name], sizes[axis]
+            in_range = dtype_kind != "f" or not size or (column.min() >= 0 and column.max() <= 1 + ROUNDING)
+            if column.dtype.kind != dtype_kind or column.shape != (size,) or not in_range:
                 return False
     get_annotation(spans.get("layer") or data["layer"])  # raises if there is no such annotation
     return bool(
@@ -398,12 +389,12 @@ def _is_valid(data: BlockData) -> bool:
 
 
 def _overlapping(blocks: list[Block], begin: int, end: int) -> list[Block]:
-    """Return the blocks whose stretches overlap the characters from begin to end."""
+    """Return the blocks whose stretches overlap the characters from begin to end - 1 of the Doc."""
     return [block for block in blocks if block.begin < end and begin < block.end]
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks that fit a Doc and overlap no other. begin, end: Characters; blocks elsewhere may be left out."""
+    """Return the blocks that fit a Doc and overlap no other. begin, end: If given, only blocks with these characters matter."""
     blocks = _blocks_of_doc(doc, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
@@ -432,16 +423,16 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
     """Return the scores of a span by its characters and label; None without any, or if its tokens' labels have changed."""
-    first, last = span.start_char, span.end_char
-    for block in blocks_on(span.doc, attr, first, last):
-        values = block.spans.get((first - block.begin, last - block.begin, span.label_))
+    start, end = span.start_char, span.end_char
+    for block in blocks_on(span.doc, attr, start, end):
+        values = block.spans.get((start - block.begin, end - block.begin, span.label_))
         if values is not None and _matches_characters(span) and values.agrees(span):
             return values
     return None
 
 
 def _matches_characters(span: Span) -> bool:
-    """Return whether a span's tokens are at its characters: spaCy does not update span groups when tokens are merged."""
+    """Return whether a span's tokens are at its characters; if not, tokens were merged: spaCy does not update span groups."""
     doc, last = span.doc, span.end - 1
     return last < len(doc) and (doc[span.start].idx, doc[last].idx + len(doc[last])) == (span.start_char, span.end_char)
 
@@ -458,11 +449,13 @@ def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValue
 
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
     """Return (block, row) with the identity scores of an entity, stored for its first token; None without such scores."""
-    match = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
-    if match is None or not match[0].annotation.kind.of_links:
+    if not len(span) or span[0].ent_iob_ != "B":  # no entity begins here
         return None
-    last_token = match[0].annotation.partner(span[0])  # of the entity that begins at this token
-    return match if last_token is not None and last_token.i + 1 == span.end else None
+    block, row = find_row(span[0], attr) or (None, 0)
+    if block is None or not block.annotation.kind.of_links:
+        return None
+    last_token = block.annotation.partner(span[0])  # of the entity that begins at this token
+    return (block, row) if last_token is not None and last_token.i + 1 == span.end else None
 
 
 def link_values(span: Span, attr: str) -> SpanValues | None:
@@ -483,5 +476,5 @@ def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
 
 def has_labelled_spans(doc: Doc, attr: str) -> bool:
     """Return whether a pipe with the prefix `attr` scored labelled spans or links on this Doc; sentences do not count."""
-    kinds = ((block.annotation, "spans" in block) for block in blocks_of(doc.user_data, attr))
-    return any(annotation.kind.of_links or (has_spans and not annotation.kind.of_arcs) for annotation, has_spans in kinds)
+    kinds = ((block.annotation.kind, "spans" in block) for block in blocks_of(doc.user_data, attr))
+    return any(kind.of_links or (has_spans and not kind.of_arcs) for kind, has_spans in kinds)  # of_arcs: sentences

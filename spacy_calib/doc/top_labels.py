@@ -18,7 +18,7 @@ from ..types import Marginals
 class TopLabels:
     """The top labels of *bare* Docs, which have no labels, by the scores before any label map.
 
-    marginals (Marginals): Scores of all units of a batch of Docs. labels (Sequence[str]): Label of each of their columns.
+    marginals (Marginals): Scores of all units of a batch of Docs, one after the other. labels: Label of each of their columns.
     by_doc (dict): Index of a bare Doc in the batch -> the top label of each of its units, "" for a unit without scores.
     """
 
@@ -30,19 +30,21 @@ class TopLabels:
     def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
         """Find the bare Docs of a batch and their top labels. hashes: Label hashes of each Doc's units, 0 for no label."""
         order = np.argsort(marginals.scores, kind="stable")
-        top = np.full(marginals.n_tokens, -1)
-        top[marginals.rows[order]] = marginals.tags[order]  # of several entries the last, highest one stays
-        names, starts = [*labels, ""], np.cumsum([0, *map(len, hashes)])  # names[-1]: for a unit without scores
-        bare = [number for number, doc_hashes in enumerate(hashes) if not doc_hashes.any()]
-        by_doc = {number: [names[i] for i in top[starts[number] : starts[number + 1]].tolist()] for number in bare}
+        top_tags = np.full(marginals.n_tokens, -1)
+        top_tags[marginals.rows[order]] = marginals.tags[order]  # of a unit's entries the last, highest one stays
+        names, bounds = [*labels, ""], np.cumsum([0, *map(len, hashes)])  # names[-1]: for a unit without scores
+        by_doc = {}
+        for number, doc_hashes in enumerate(hashes):
+            if not doc_hashes.any():
+                by_doc[number] = [names[tag] for tag in top_tags[bounds[number] : bounds[number + 1]].tolist()]
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
         """Return for each Doc the label hashes of its units: as in `hashes`, but those of the top labels for bare Docs."""
-        counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
+        map_label = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():
-            names = map(counterpart, labels)
+            names = map(map_label, labels)
             all_hashes[number] = np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)
         return all_hashes
 

@@ -98,8 +98,8 @@ class DocCalib(dict):
             [[0.2, 0.8], [0.995, 0.0]]
         """
         dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
-        column = {label: i for i, label in enumerate(labels)}
-        columns = np.array([column.get(tag, -1) for tag in self.tags], dtype=np.intp)
+        column_of = {label: column for column, label in enumerate(labels)}
+        columns = np.array([column_of.get(tag, -1) for tag in self.tags], dtype=np.intp)
         keep = columns >= 0
         dense[self.rows[keep], columns[keep]] = (self.calibrated if calibrated else self.raw)[keep]
         return dense
@@ -115,12 +115,12 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     for block, units, _ in matches:
         counts[block.annotation.name] += len(units)
     layer = max(counts, key=counts.__getitem__)
-    parts = [_read_entries(block, units, rows) for block, units, rows in matches if block.annotation.name == layer]
-    if len(parts) > 1:  # a joined Doc: merge its blocks by token
-        arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    entries = [_read_entries(block, units, rows) for block, units, rows in matches if block.annotation.name == layer]
+    if len(entries) > 1:  # a joined Doc: merge its blocks by token
+        arrays: list[Any] = [np.concatenate(block_arrays) for block_arrays in zip(*entries, strict=True)]
         order = np.argsort(arrays[0], kind="stable")
-        parts = [tuple(array[order] for array in arrays)]
-    rows, tags, raw, calibrated, columns = parts[0]
+        entries = [tuple(array[order] for array in arrays)]
+    rows, tags, raw, calibrated, columns = entries[0]
     is_scored = np.zeros(get_annotation(layer).n_units(doc), dtype=bool)
     is_scored[rows] = True
     for array in (rows, tags, raw, calibrated, columns, is_scored):
@@ -132,19 +132,19 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
     """Return five arrays with a value for each entry above the threshold: unit, tag, raw and calibrated score, column.
 
-    units, rows (Ints): Units of the Doc that have a row in the block, and the row of each.
+    units, rows (Ints): Units of the Doc that have a row in the block, and the row of each. A column is -1 if unknown.
     """
-    starts = block["indptr"][rows].astype(np.intp)
-    lengths = block["indptr"][rows + 1].astype(np.intp) - starts  # number of entries of each row
-    first = np.cumsum(lengths) - lengths
-    entries = np.repeat(starts - first, lengths) + np.arange(lengths.sum())  # of all rows, as indices into the block's arrays
-    unit_of_entry = np.repeat(units, lengths)
+    starts = block["indptr"][rows].astype(np.intp)  # first entry of each row, in the block's arrays
+    counts = block["indptr"][rows + 1].astype(np.intp) - starts  # number of entries of each row
+    firsts = np.cumsum(counts) - counts  # first entry of each row, in the arrays to return
+    entries = np.repeat(starts - firsts, counts) + np.arange(counts.sum())  # indices in the block's arrays, of all rows
+    unit_of_entry = np.repeat(units, counts)
     if "above" in block:
         is_above = block["above"][entries]
         unit_of_entry, entries = unit_of_entry[is_above], entries[is_above]
-    names = np.array([*block["tags"]], dtype=object)
+    labels = np.array([*block["tags"]], dtype=object)
     columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
-    return unit_of_entry, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns
+    return unit_of_entry, labels[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns
 
 
 def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:

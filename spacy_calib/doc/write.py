@@ -67,21 +67,20 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
     Stretches are cut at the bounds of predicted entities. A stretch that is a predicted entity gets the entity's label, any
     other the type of its highest-scoring token. annotation (Annotation): Annotation of the entities.
     """
-    bounds = np.cumsum([0, *map(len, docs)])
-    firsts = np.searchsorted(flags.rows, bounds)  # first flagged token of each Doc, as an index in flags.rows
-    for doc, start, first, end in zip(docs, bounds.tolist(), firsts.tolist(), firsts[1:].tolist(), strict=False):
-        labels = {(span.start, span.end): span.label_ for span in annotation.spans_on(doc)}
+    name, doc_bounds = doubtful_key(attr), np.cumsum([0, *map(len, docs)])  # doc_bounds: first token of each Doc
+    flag_bounds = np.searchsorted(flags.rows, doc_bounds)  # first flagged token of each Doc, as an index in flags.rows
+    for doc, start, (first, end) in zip(docs, doc_bounds.tolist(), pairwise(flag_bounds.tolist()), strict=False):
+        entity_labels = {(span.start, span.end): span.label_ for span in annotation.spans_on(doc)}
         tokens, scores, kinds = flags.rows[first:end] - start, flags.scores[first:end], flags.kinds[first:end]
-        edges = np.array(sorted({edge for key in labels for edge in key}), dtype=np.intp)  # bounds of entities
-        spans, highest = [], []
+        edges = np.array(sorted({edge for bounds in entity_labels for edge in bounds}), dtype=np.intp)
+        spans, highest_scores = [], []
         for stretch in _stretches(tokens, edges):  # indices into `tokens`
-            begins, ends = int(tokens[stretch[0]]), int(tokens[stretch[-1]]) + 1
-            best = stretch[int(scores[stretch].argmax())]
-            label = labels.get((begins, ends), flags.types[kinds[best]])
-            spans.append(Span(doc, begins, ends, label=label))
-            highest.append(scores[best])
-        name = doubtful_key(attr)
-        doc.spans[name] = SpanGroup(doc, name=name, attrs={"scores": np.array(highest, dtype=np.float64)}, spans=spans)
+            span_start, span_end = int(tokens[stretch[0]]), int(tokens[stretch[-1]]) + 1
+            highest = stretch[int(scores[stretch].argmax())]
+            label = entity_labels.get((span_start, span_end), flags.types[kinds[highest]])
+            spans.append(Span(doc, span_start, span_end, label=label))
+            highest_scores.append(scores[highest])
+        doc.spans[name] = SpanGroup(doc, name=name, attrs={"scores": np.array(highest_scores, dtype=np.float64)}, spans=spans)
 
 
 def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
@@ -103,11 +102,11 @@ def add_group_scores(doc: Doc, key: str, attr: str) -> None:
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
-    """Split ascending tokens into runs of neighbours, cut before each edge; return each run as indices into `tokens`."""
+    """Split ascending tokens of a Doc into runs of neighbours, and before each token in `edges`; return indices in `tokens`."""
     if not len(tokens):
         return []
-    area = np.searchsorted(edges, tokens, side="right")  # number of edges up to each token
-    cuts = np.flatnonzero((np.diff(tokens) > 1) | (np.diff(area) > 0)) + 1
+    n_edges = np.searchsorted(edges, tokens, side="right")  # number of edges up to each token
+    cuts = np.flatnonzero((np.diff(tokens) > 1) | (np.diff(n_edges) > 0)) + 1
     return np.split(np.arange(len(tokens)), cuts)
 
 
@@ -159,21 +158,21 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
     units_by_doc = [annotation.unit_texts(doc) for doc in docs]
     starts, lengths, hashes = np.concatenate(units_by_doc).T
     columns |= _unit_columns(batch, starts, lengths)
-    ends, words = (starts + lengths).tolist(), hashes.astype("<u8")
-    bounds = [0, *accumulate(map(len, units_by_doc))]  # number in the batch of each Doc's first unit
-    entry_bounds = indptr[bounds].tolist()
-    tags, columns["tag"] = _labels_by_doc(labels, columns["tag"], entry_bounds)
+    ends, unit_hashes = (starts + lengths).tolist(), hashes.astype("<u8")
+    unit_bounds = [0, *accumulate(map(len, units_by_doc))]  # index in the batch of each Doc's first unit
+    entry_bounds = indptr[unit_bounds].tolist()  # and of its first entry
+    labels_by_doc, columns["tag"] = _labels_by_doc(labels, columns["tag"], entry_bounds)
     blocks = []
-    # units, entries: (first, last + 1) of the Doc's units and entries, as numbers in the batch. used: labels of its entries
-    for doc, units, entries, used in zip(docs, pairwise(bounds), pairwise(entry_bounds), tags, strict=True):
-        key = text_hash(words[slice(*units)])
+    # units, entries: (first, last + 1) of the Doc's units and entries, as indices in the batch.
+    for doc, units, entries, doc_labels in zip(docs, pairwise(unit_bounds), pairwise(entry_bounds), labels_by_doc, strict=True):
+        whole_hash = text_hash(unit_hashes[slice(*units)])
         block: BlockData = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
             "size": ends[units[1] - 1],  # without the space after the last token, which a join may add
-            "text": key & TEXT_BITS,
+            "text": whole_hash & TEXT_BITS,
             "indptr": (indptr[units[0] : units[1] + 1] - entries[0]).astype(np.uint32),
-            "tags": used,
+            "tags": doc_labels,
         }
         if not batch.token_scores:
             block["is_hidden"] = True
@@ -181,46 +180,48 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             block["head"] = annotation.partners(doc)
         for name, column in columns.items():
             values = column[slice(*(units if COLUMNS[name][1] == UNIT else entries))]
-            # Copied, so that a Doc does not keep the arrays of its whole batch alive.
+            # Copied, so that a Doc does not keep the arrays of its whole batch in memory.
             block[name] = values if len(values) == len(column) else values.copy()
         if "above" in block and block["above"].all():  # a missing column means this
             del block["above"]
         if batch.spans is not None:
             block["spans"] = span_data(doc, batch.spans, *units)
-        blocks.append(Block(block, annotation, key))
+        blocks.append(Block(block, annotation, whole_hash))
     return blocks
 
 
 def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) -> tuple[list[list[str]], NDArray[np.uint32]]:
     """Return the labels of each Doc's entries, and the index of each entry's label among those of its Doc.
 
-    codes (Ints): Index in `labels` of each entry's label. bounds (Sequence[int]): First entry of each Doc; last, their number.
+    codes (Ints): Index in `labels` of each entry's label. bounds: First entry of each Doc, then the number of entries.
     """
     n_docs, n_labels = len(bounds) - 1, len(labels)
+    # A cell of a table (Docs, labels), as one number: the Doc and the label of each entry.
     cells = np.arange(0, n_docs * n_labels, n_labels).repeat([end - first for first, end in pairwise(bounds)]) + codes
-    is_used = np.zeros(n_docs * n_labels, dtype=bool)
+    is_used = np.zeros(n_docs * n_labels, dtype=bool)  # whether a Doc has entries with a label
     is_used[cells] = True
     table = is_used.reshape(n_docs, n_labels)
-    numbers = table.cumsum(axis=1, dtype=np.uint32).ravel()[cells] - np.uint32(1)
-    return [[labels[code] for code in row.nonzero()[0].tolist()] for row in table], numbers
+    new_codes = table.cumsum(axis=1, dtype=np.uint32) - np.uint32(1)  # index of each label among those of a Doc
+    return [[labels[code] for code in used.nonzero()[0].tolist()] for used in table], new_codes.ravel()[cells]
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
     """Return (labels, first entry of each unit, name -> column of entries); a unit's entries below the threshold are last."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
-    if marginals.names is not None:  # lemmas: the label of an entry is not that of its column
+    if marginals.names is not None:  # lemmas: columns are edit trees, and each entry has a label of its own
         code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
         codes = np.array([code_of[name] for name in marginals.names], dtype=np.intp)
         return tuple(code_of), marginals.indptr, {**columns, "tag": codes, "column": marginals.tags.astype(np.uint32)}
     if below is None:
         return batch.labels, marginals.indptr, columns
     order = np.argsort(np.concatenate([marginals.rows, below.marginals.rows]), kind="stable")
-    added = {"tag": below.marginals.tags, "raw": below.marginals.scores, "calibrated": below.scores}
-    columns = {name: np.concatenate([column, added[name]])[order] for name, column in columns.items()}
+    columns_below = {"tag": below.marginals.tags, "raw": below.marginals.scores, "calibrated": below.scores}
+    columns = {name: np.concatenate([column, columns_below[name]])[order] for name, column in columns.items()}
     columns["above"] = order < len(marginals.tags)
-    # The first entry of a unit moves by the number of the entries below the threshold that earlier units have.
-    return batch.labels, marginals.indptr + np.searchsorted(below.marginals.rows, np.arange(len(marginals.indptr))), columns
+    # The first entry of a unit moves by the number of entries below the threshold that earlier units have.
+    n_below = np.searchsorted(below.marginals.rows, np.arange(len(marginals.indptr)))
+    return batch.labels, marginals.indptr + n_below, columns
 
 
 def _unit_columns(batch: Batch, starts: Hashes, lengths: Hashes) -> BlockData:
@@ -236,10 +237,10 @@ def _unit_columns(batch: Batch, starts: Hashes, lengths: Hashes) -> BlockData:
 
 
 def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
-    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: The Doc's tokens, start to end - 1."""
+    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: Bounds of the Doc's tokens in it."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
-    firsts, ends = (spans.spans.starts[index] - start).tolist(), (spans.spans.ends[index] - start).tolist()
-    part: BlockData = {
+    firsts, ends = (spans.spans.starts[index] - start).tolist(), (spans.spans.ends[index] - start).tolist()  # tokens of the Doc
+    data: BlockData = {
         "event": spans.event,
         "start": np.array([doc[i].idx for i in firsts], dtype=np.uint32),
         "end": np.array([doc[i - 1].idx + len(doc[i - 1]) for i in ends], dtype=np.uint32),
@@ -252,5 +253,5 @@ def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
     if spans.layer:
         rows = label_rows(get_annotation(spans.layer), doc)
         checksums = [label_checksum(rows, first, last) for first, last in zip(firsts, ends, strict=True)]
-        part |= {"layer": spans.layer, "checksum": np.array(checksums, dtype=np.uint32)}
-    return part
+        data |= {"layer": spans.layer, "checksum": np.array(checksums, dtype=np.uint32)}
+    return data

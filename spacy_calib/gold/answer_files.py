@@ -68,8 +68,7 @@ def read_answers(
 ) -> list[TextAnswers]:
     """Read the export of an annotation tool: one TextAnswers for each text and person, in which all their answers are merged.
 
-    labels (Collection[str]): The labels of the pipeline, to select the questions about them. values: From `read_values`, if the
-    file was read already. RAISES: The errors of `read_each`.
+    labels, values: As of `read_each`, which also raises the errors.
     """
     return _merge_by_text(_with_absent_categories(read_each(file, labels, values), labels))
 
@@ -176,23 +175,22 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
     Ways of counting (READINGS) are compared on the spans for which they differ: one of them must put 95 of 100 of these on word
     bounds, and no other may. Warns (CW63) if it does not count characters. RAISES C789: none does so, or several.
     """
-    marks = [
-        (answer, mark) for answer in answers if not _is_plain(answer.text) for mark in answer.spans if mark in answer.uncertain
-    ]
-    # Name of a reading -> (start, end) of each mark by it, in characters.
-    bounds = {name: [reread(answer.text, *mark[:2], name) for answer, mark in marks] for name in READINGS}
-    disputed = [i for i in range(len(marks)) if len({bounds[name][i] for name in READINGS}) > 1]
+    ambiguous_answers = [answer for answer in answers if not _is_plain(answer.text)]
+    marks = [(answer, mark) for answer in ambiguous_answers for mark in answer.spans if mark in answer.uncertain]
+    # Name of a way of counting -> (start, end) of each mark by it, in characters.
+    places = {name: [reread(answer.text, mark.start, mark.end, name) for answer, mark in marks] for name in READINGS}
+    disputed = [i for i in range(len(marks)) if len({places[name][i] for name in READINGS}) > 1]  # indices into `marks`
     if not disputed:
         return answers
 
     def puts_on_words(name: str) -> bool:
-        n_on_bounds = sum(is_on_word_bounds(marks[i][0].text, *bounds[name][i]) for i in disputed)
+        n_on_bounds = sum(is_on_word_bounds(marks[i][0].text, *places[name][i]) for i in disputed)
         return n_on_bounds >= _MIN_ON_BOUNDS * len(disputed)
 
-    # Readings with the same bounds are one; reversed, so that it has the name of the first.
-    fitting = {tuple(bounds[name]): name for name in reversed(READINGS) if puts_on_words(name)}
+    # Ways with the same places count as one: the first, as in reversed order it is written last.
+    fitting = {tuple(places[name]): name for name in reversed(READINGS) if puts_on_words(name)}
     if len(fitting) != 1:
-        examples = [marks[i][0].where + ": " + _readings_of(*marks[i]) for i in disputed[:2]]
+        examples = [f"{answer.where}: {_readings_of(answer, mark)}" for answer, mark in (marks[i] for i in disputed[:2])]
         raise calib_error("C789", path=file, many="several" if fitting else "no", examples="; ".join(examples))
     (name,) = fitting.values()
     if name == next(iter(READINGS)):  # characters
@@ -200,7 +198,7 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
     warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(disputed):,}"), stacklevel=3)
 
     def convert(answer: TextAnswers, mark: TextSpan) -> TextSpan:
-        return TextSpan(*reread(answer.text, *mark[:2], name), mark.label) if mark in answer.uncertain else mark
+        return TextSpan(*reread(answer.text, mark.start, mark.end, name), mark.label) if mark in answer.uncertain else mark
 
     return [replace(answer, spans={convert(answer, mark): right for mark, right in answer.spans.items()}) for answer in answers]
 
@@ -230,9 +228,10 @@ def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
     """Warn (CW61) of bad records, which are skipped. RAISES C790, or the error of the only one: they are over one in twenty."""
     if not bad:
         return
-    why_by_place = {error.where: f"{error.where}: {error.why}" for error in reversed(bad)}  # the first reason of each place
-    n = len(why_by_place)
-    reasons = "; ".join([*reversed(why_by_place.values())][:3])
+    why_by_place: dict[str, str] = {}  # the first reason of each place
+    for error in bad:
+        why_by_place.setdefault(error.where, f"{error.where}: {error.why}")
+    n, reasons = len(why_by_place), "; ".join([*why_by_place.values()][:3])
     fields: dict[str, Any] = {"path": file, "n": f"{n:,}", "of": f"{n_records:,}", "reasons": reasons}
     if n > _MAX_BAD * n_records:
         raise bad[0].error if n == 1 else calib_error("C790", **fields)
@@ -280,11 +279,11 @@ def _merge_by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
     """
     groups: dict[tuple[str, str, Any], list[TextAnswers]] = {}  # the answers that may be merged with each other
     for answer in answers:
-        # Of unknown persons, complete answers with other spans contradict each other: they need not be compared.
-        spans = None
+        # Complete answers of unknown persons contradict each other if other spans are right, so they are in other groups.
+        right_spans = None
         if answer.has_all_spans and not answer.person:
-            spans = frozenset(mark for mark, right in answer.spans.items() if right)
-        group = groups.setdefault((answer.text, answer.person, spans), [])
+            right_spans = frozenset(mark for mark, is_right in answer.spans.items() if is_right)
+        group = groups.setdefault((answer.text, answer.person, right_spans), [])
         for i, earlier in enumerate(group):
             if answer.person or not earlier.contradicts(answer):
                 group[i] = earlier.add(answer)
@@ -307,9 +306,12 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
         raise calib_error("C692", path=file, why=f"it is no {fault} ({error})") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    start = text.lstrip()[:1]
+    bracket = text.lstrip()[:1]
     # One JSON value, if an array is on one line, or if the first of several lines is no JSON by itself.
-    is_document = start == "[" if len(lines) == 1 else start in ("[", "{") and isinstance(_parse(lines[0][1]), Exception)
+    if len(lines) == 1:
+        is_document = bracket == "["
+    else:
+        is_document = bracket in ("[", "{") and isinstance(_parse(lines[0][1]), Exception)
     if is_document:
         document = _parse(text)
         is_array = isinstance(document, list) and not _is_training_pair(document)

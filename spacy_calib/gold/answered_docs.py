@@ -46,8 +46,9 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         return
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
     answers = read_answers(file, labels, values)
-    if n := sum(len(_ambiguous_spans(answer)) for answer in answers if answer.meta.get("unit") == TOKEN):
-        warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
+    n_ambiguous = sum(len(_ambiguous_spans(answer)) for answer in answers if answer.meta.get("unit") == TOKEN)
+    if n_ambiguous:  # tokens with several accepted labels
+        warnings.warn(WARNINGS["CW55"].format(n=n_ambiguous, path=file), stacklevel=2)
     cuts: dict[str, set[TextSpan]] = defaultdict(set)  # all persons' Docs of a text get the same tokens
     for answer in answers:
         cuts[answer.text] |= {mark._replace(label="") for mark in answer.spans}
@@ -86,8 +87,8 @@ def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
 
 def _leaves_open(answer: TextAnswers) -> bool:
     """Return whether an answer rejects a label of some span without accepting another one, so that its label is unknown."""
-    right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
-    return any(mark[:2] not in right for mark, is_right in answer.spans.items() if is_right is False)
+    with_label = {(mark.start, mark.end) for mark, is_right in answer.spans.items() if is_right}
+    return any((mark.start, mark.end) not in with_label for mark, is_right in answer.spans.items() if is_right is False)
 
 
 def answered_doc(
@@ -106,21 +107,18 @@ def answered_doc(
     A token with two accepted labels gets none. All arguments but the answer are properties of its whole file:
     keys (Iterable[str]): Keys of the span groups that get the accepted spans. labels (Collection[str]): Labels of the pipeline,
     which take precedence among overlapping entities. of_links (bool): Whether labels are identities in a knowledge base.
-    is_open (bool): Whether any span has only rejected labels, so that its right label is unknown; if not, accepted labels show
-    which are wrong, and rejected ones of tokens and links are not kept. has_spans (bool): Whether any answer is about spans.
+    is_open (bool): Whether any span has rejected labels but no accepted one, so that its right label is unknown; otherwise
+    rejected labels of tokens and links are not stored. has_spans (bool): Whether any answer is about spans.
     cuts (Iterable): Further spans at whose bounds tokens are split. RAISES ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
     spans = _spans_by_answer(doc, answer, of_links)
     right, wrong, unknown = spans[True], spans[False], spans[None]
     if answer.cats:
-        doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
-        if not answer.whole:  # if it is, all labels that are not accepted are wrong, and need not be stored
-            absent = [name for name, has in answer.cats.items() if has is False]
-            doc.spans[REJECTED_CATS] = [doc[:].char_span(0, len(doc.text), label=name) for name in absent]
+        _set_cats(doc, answer)
         if not (answer.spans or has_spans):  # a file about categories alone has no gold of entities
             return doc
-    _set_entities(doc, answer, right, unknown, labels)
+    _set_entities(doc, answer, spans, labels)
     for key in keys:
         doc.spans[key] = right
     if unknown:
@@ -140,55 +138,62 @@ def answered_doc(
     return doc
 
 
+def _set_cats(doc: Doc, answer: TextAnswers) -> None:
+    """Set the categories of a Doc: 1 for accepted, 0 for rejected ones, none for unknown ones."""
+    doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
+    if not answer.whole:  # if it is, all labels that are not accepted are wrong, and need not be stored
+        absent = [name for name, has in answer.cats.items() if has is False]
+        doc.spans[REJECTED_CATS] = [doc[:].char_span(0, len(doc.text), label=name) for name in absent]
+
+
 def _spans_by_answer(doc: Doc, answer: TextAnswers, of_links: bool) -> dict[bool | None, list[Span]]:
     """Return the spans of an answer on a Doc whose tokens fit them: True -> right ones, False -> wrong, None -> unknown."""
     spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
     for mark, is_right in answer.spans.items():
         span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
-        assert span is not None
+        assert span is not None  # `_cut_at` has split the tokens
         spans[is_right].append(span)
     return spans
 
 
-def _set_entities(
-    doc: Doc, answer: TextAnswers, right: Sequence[Span], unknown: Sequence[Span], labels: Collection[str]
-) -> None:
-    """Set the entities of a Doc, and where gold is missing. Of accepted spans (`right`) that overlap, `labels` decide."""
-    entities, doubtful = _exclusive(doc, right, labels)
+def _set_entities(doc: Doc, answer: TextAnswers, spans: dict[bool | None, list[Span]], labels: Collection[str]) -> None:
+    """Set the entities of a Doc, and where gold is missing. spans: From `_spans_by_answer`. labels: As of `answered_doc`."""
+    entities, doubtful = _resolve_overlaps(doc, spans[True], labels)
     if doubtful:
         doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
-    # Above 0 for tokens without known gold. Unless the whole text has answers, all tokens outside of entities are missing.
-    missing = _depth(doc, [*doubtful, *unknown] if answer.whole else [])
-    entities = [span for span in entities if not missing[span.start : span.end].any()]
-    gaps = [doc[i : i + 1] for i in np.flatnonzero(missing).tolist()]
+    # Unless the whole text has answers, all tokens outside of entities are missing.
+    is_missing = _count_spans(doc, [*doubtful, *spans[None]] if answer.whole else []) > 0
+    entities = [span for span in entities if not is_missing[span.start : span.end].any()]
+    gaps = [doc[i : i + 1] for i in np.flatnonzero(is_missing).tolist()]
     doc.set_ents(entities, missing=gaps, default="outside" if answer.whole else "missing")
 
 
-def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:
+def _count_spans(doc: Doc, spans: Iterable[Span]) -> Ints:
     """Return for each token of a Doc the number of these spans that it is in, shape (n_tokens,)."""
-    depth = np.zeros(len(doc), dtype=np.intp)
+    counts = np.zeros(len(doc), dtype=np.intp)
     for span in spans:
-        depth[span.start : span.end] += 1
-    return depth
+        counts[span.start : span.end] += 1
+    return counts
 
 
-def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
+def _resolve_overlaps(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
     """Divide accepted spans into (entities, undecided spans), as entities cannot overlap.
 
     A span that overlaps no other is an entity. If exactly one of overlapping spans has a label of the pipeline (`labels`), it
     is an entity, and the others are dropped. Otherwise those with such labels are undecided, or all if none has one.
     """
-    entities, doubtful = [], []
-    depth, depth_of_known = _depth(doc, spans), _depth(doc, (span for span in spans if span.label_ in labels))
+    entities, undecided = [], []
+    counts, known_counts = _count_spans(doc, spans), _count_spans(doc, (span for span in spans if span.label_ in labels))
     for span in spans:
         tokens, is_known = slice(span.start, span.end), span.label_ in labels
-        # Depths count the span itself.
-        overlaps_none, others_known = depth[tokens].max() == 1, depth_of_known[tokens].max() > is_known
-        if overlaps_none or (is_known and not others_known):
+        # The counts include the span itself.
+        overlaps_none = counts[tokens].max() == 1
+        overlaps_known = known_counts[tokens].max() > (1 if is_known else 0)
+        if overlaps_none or (is_known and not overlaps_known):
             entities.append(span)
-        elif is_known or not others_known:
-            doubtful.append(span)
-    return entities, doubtful
+        elif is_known or not overlaps_known:
+            undecided.append(span)
+    return entities, undecided
 
 
 def _ambiguous_spans(answer: TextAnswers) -> set[tuple[int, int]]:
@@ -211,8 +216,8 @@ def _set_label(token: Any, label: str) -> None:
 
 def _trim(text: str, mark: TextSpan) -> tuple[int, int]:
     """Return (start, end), in characters, of a span of the text without white space at its ends."""
-    stretch = text[mark.start : mark.end]
-    return mark.start + len(stretch) - len(stretch.lstrip()), mark.end - len(stretch) + len(stretch.rstrip())
+    words = text[mark.start : mark.end]
+    return mark.start + len(words) - len(words.lstrip()), mark.end - len(words) + len(words.rstrip())
 
 
 def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
@@ -221,8 +226,8 @@ def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
     cuts = sorted({offset for mark in marks for offset in _trim(text, mark)})
     words, spaces = [], []
     for token in doc:
-        first, end_cut = bisect_right(cuts, token.idx), bisect_left(cuts, token.idx + len(token))
-        offsets = [cut - token.idx for cut in cuts[first:end_cut]]
+        inner_cuts = cuts[bisect_right(cuts, token.idx) : bisect_left(cuts, token.idx + len(token))]
+        offsets = [cut - token.idx for cut in inner_cuts]
         for start, end in zip([0, *offsets], [*offsets, len(token)], strict=True):
             words.append(token.text[start:end])
             spaces.append(end == len(token) and bool(token.whitespace_))
@@ -236,7 +241,7 @@ def write_gold_names(doc: Doc, annotation: Annotation) -> None:
     layer, table = annotation.inner.name, annotation.table
     if annotation.kind.of_documents:
         values: dict[str, float] = {}
-        for label, value in doc.cats.items():
+        for label, value in doc.cats.items():  # of categories with one gold name the highest value counts
             name = map_label(table, label)
             values[name] = max(value, values.get(name, 0.0))
         doc.cats = {name: value for name, value in values.items() if name}

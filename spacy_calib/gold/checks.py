@@ -102,32 +102,41 @@ def check_outcomes(
 ) -> dict[str, Any] | None:
     """Check that gold has several labels and is no copy of a component's output, so that predictions are right and wrong by it.
 
-    pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct gold labels of these units.
+    pairs (Pairs): Raw scores of units (tokens, documents) with gold. gold (Sequence[str]): The distinct gold labels of these.
     spans (Pairs | None): Spans with answers, if no token has gold; they are checked in place of `pairs`.
     min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
     agrees (bool): Whether all labels on the Docs are right, though the top label of the scores may differ from them.
     RETURNS (dict | None): The fields of the warning CW65, if there are far fewer errors than expected by the scores.
     RAISES C800: all units have the same label. C803: nothing is right. C804: nothing is wrong, though the scores expect errors.
     """
+    kind = annotation.kind
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
-        n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())  # expected number of units with another label
-        # "O" or "(none)" alone is refused if the scores expect enough other labels, a real label alone in any case.
-        least = min_expected if gold[0] in (OUTSIDE, *annotation.kind.no_label_names) else 0.0
-        if plain_name(annotation.name) in OPEN:  # a few lemmas may all be the word, a few entities all in no knowledge base
-            least = EXPECTED
-        if n_other >= least:
-            raise calib_error("C800", component=component, **_describe_outcome(annotation, gold[0], pairs.n_units))
-    decisive_pairs, unit = (pairs, f"{annotation.kind.unit}s") if spans is None else (spans, annotation.kind.span_words[1])
-    if not decisive_pairs.hits.any() and (n_right := float(decisive_pairs.scores.sum())) >= EXPECTED:
-        raise calib_error("C803", component=component, unit=unit, n=f"{decisive_pairs.n_units:,}", expected=f"{n_right:,.0f}")
-    n_errors, n_expected = _count_errors(decisive_pairs, annotation.kind.overlapping and spans is None)
-    n = len(decisive_pairs) if annotation.kind.overlapping else decisive_pairs.n_units
-    unit = f"pairs of {annotation.kind.unit} and label" if annotation.kind.overlapping else unit
-    values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{n_expected:,.0f}"}
-    is_few = n_errors < _MIN_ERROR_SHARE * n_expected and n >= _MIN_UNITS
-    if is_few and (not n_errors or agrees) and n_expected >= EXPECTED:
+        _check_one_label(annotation, component, pairs, gold[0], min_expected)
+    checked, unit = (pairs, f"{kind.unit}s") if spans is None else (spans, kind.span_words[1])
+    expected_hits = float(checked.scores.sum())
+    if not checked.hits.any() and expected_hits >= EXPECTED:
+        raise calib_error("C803", component=component, unit=unit, n=f"{checked.n_units:,}", expected=f"{expected_hits:,.0f}")
+    n_errors, expected_errors = _count_errors(checked, kind.overlapping and spans is None)
+    n = len(checked) if kind.overlapping else checked.n_units
+    unit = f"pairs of {kind.unit} and label" if kind.overlapping else unit
+    values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{expected_errors:,.0f}"}
+    has_few_errors = n_errors < _MIN_ERROR_SHARE * expected_errors and n >= _MIN_UNITS
+    if has_few_errors and (not n_errors or agrees) and expected_errors >= EXPECTED:
         raise calib_error("C804", **values)
-    return {**values, "errors": f"{n_errors:,}"} if n_errors and is_few else None
+    return {**values, "errors": f"{n_errors:,}"} if n_errors and has_few_errors else None
+
+
+def _check_one_label(annotation: Annotation, component: str, pairs: Pairs, label: str, min_expected: float) -> None:
+    """Check gold in which all units have this label. RAISES C800: the scores expect enough units with another label.
+
+    "O" or "(none)" alone is refused from `min_expected` such units, a real label alone in any case.
+    """
+    expected_others = pairs.n_units - float(pairs.scores[pairs.hits].sum())
+    minimum = min_expected if label in (OUTSIDE, *annotation.kind.no_label_names) else 0.0
+    if plain_name(annotation.name) in OPEN:  # a few lemmas may all be the word, a few entities all in no knowledge base
+        minimum = EXPECTED
+    if expected_others >= minimum:
+        raise calib_error("C800", component=component, **_describe_outcome(annotation, label, pairs.n_units))
 
 
 def _is_one_outcome(annotation: Annotation, label: str) -> bool:

@@ -48,15 +48,16 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
     blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
     names: dict[str, str] = {}  # name in capitals, in place of an entity label that spaCy's converter would cut off -> label
     try:
-        new_blocks, other_texts = zip(*(_restore_text(block, names) for block in blocks), strict=True) if blocks else ((), ())
-        sentences = _convert("\n\n".join(new_blocks)) if blocks else []
+        restored = [_restore_text(block, names) for block in blocks]
+        new_text = "\n\n".join(new_block for new_block, _ in restored)
+        sentences = list(conllu_to_docs(new_text, n_sents=1, merge_subtokens=True, no_print=True)) if blocks else []
     except Exception as error:
         why, mend = _fault_in(text, error)
         raise calib_error("C161", path=file, why=why, mend=mend) from None
-    if any(other_texts):
-        first = brief(next(filter(None, other_texts)))
-        n = sum(map(bool, other_texts))
-        warnings.warn(WARNINGS["CW60"].format(n=f"{n:,}", of=f"{len(blocks):,}", path=file, text=first), stacklevel=2)
+    other_texts = [text for _, text in restored if text]  # of the sentences whose words differ from their comment
+    if other_texts:
+        n, first = f"{len(other_texts):,}", brief(other_texts[0])
+        warnings.warn(WARNINGS["CW60"].format(n=n, of=f"{len(blocks):,}", path=file, text=first), stacklevel=2)
     pairs = zip(_documents_of(file, blocks), sentences, strict=True)
     documents = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
     # The converter's Docs have a vocab of their own; a DocBin moves them to `vocab`.
@@ -67,18 +68,13 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
         yield document, doc
 
 
-def _convert(text: str) -> list[Doc]:
-    """Return a Doc for each sentence of a text in CoNLL-U, by spaCy's converter."""
-    return list(conllu_to_docs(text, n_sents=1, merge_subtokens=True, no_print=True))
-
-
 def _fault_in(text: str, error: Exception) -> tuple[str, str]:
     """Return (the first fault in a text that spaCy cannot read as CoNLL-U, with its line; what to do about it).
 
     error (Exception): spaCy's error, which is returned if no fault is found.
     """
     lines = text.split("\n")
-    first = 0  # index of the first line of the present sentence
+    first = 0  # index of the present sentence's first line
     for number, line in enumerate(lines, 1):
         row = line.rstrip("\r").split("\t")
         if not line.strip():
@@ -129,10 +125,10 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
         raise ValueError(f"a row has another number of columns than {_N_COLUMNS}")
     for row in rows:
         row[_MISC] = _ENTITY.sub(lambda match: _capital_name(match, names), row[_MISC])
-    last_parts = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
-    part_ids = {number for first, last in last_parts.items() for number in range(first, last + 1)}  # words of multiword tokens
+    last_by_first = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
+    part_ids = {number for first, last in last_by_first.items() for number in range(first, last + 1)}  # in multiword tokens
     words = {int(row[_ID]): row for row in rows if row[_ID].isdecimal()}
-    # The stretches of the text: multiword tokens, and words that are in none.
+    # The rows that make up the text: multiword tokens, and words that are in none.
     tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in part_ids)]
     agrees = not text or _set_spaces(tokens, text)
     # If words spell their multiword token, `_split` gives them its spelling and spaces, and its own row is left out.
@@ -142,11 +138,14 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
 
 
 def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
-    """Return a matched entity tag with its label in capitals: if it has other characters, a new name, added to `names`."""
-    if not re.fullmatch("[A-Z_]+", label := match["label"]):
-        capital = next((name for name, full_label in names.items() if full_label == label), f"CALIB_{'X' * (len(names) + 1)}_")
-        names[capital], label = label, capital
-    return f"{match['tag']}{label}"
+    """Return an entity tag (match of _ENTITY) with its label; if that is not in capitals, with a name, added to `names`."""
+    label = match["label"]
+    if re.fullmatch("[A-Z_]+", label):
+        return f"{match['tag']}{label}"
+    new_name = f"CALIB_{'X' * (len(names) + 1)}_"
+    capital_name = next((name for name, full_label in names.items() if full_label == label), new_name)
+    names[capital_name] = label
+    return f"{match['tag']}{capital_name}"
 
 
 def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
@@ -199,7 +198,7 @@ def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Itera
     In such gold, as `spacy convert` writes it, many words follow each other without a space where the tokenizer sees one word.
     """
     n_words = n_spaces = n_joined = 0
-    first = ""
+    first_joined = ""
     for example in examples:
         words = list(example.reference)
         spaces = example.reference.to_array(["SPACY"]).reshape(-1)
@@ -207,9 +206,10 @@ def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Itera
         for i in np.flatnonzero(spaces[:-1] == 0).tolist():
             word, following = words[i], words[i + 1]
             if word.text[-1:].isalpha() and following.text[:1].isalpha() and following.idx not in starts:
-                n_joined, first = n_joined + 1, first or word.text + following.text
+                n_joined += 1
+                first_joined = first_joined or word.text + following.text
         n_words, n_spaces = n_words + len(words), n_spaces + int(spaces.sum())
         yield example
     if n_joined >= max(_MIN_JOINED, _MIN_SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
         share = f"{100 * n_joined / n_words:.1f}"
-        warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first)), stacklevel=2)
+        warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first_joined)), stacklevel=2)

@@ -87,12 +87,13 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
     for text, places in places_by_text.items():
         docs = [files[number][index] for number, index in places]
         is_one_corpus = len({number for number, _ in places}) == 1 and not any(map(_is_answer, docs))
-        if len(docs) > 1 and text.strip() and not is_one_corpus:
-            # A corpus among the Docs shows whether labels of answers are tags or entities.
-            if not all(map(_is_answer, docs)):
-                docs = [_keep_one_kind(doc, tags - entities) if _is_answer(doc) else doc for doc in docs]
-            for (number, index), merged_doc in zip(places, _merge_docs(docs, [number for number, _ in places]), strict=True):
-                merged_files[number][index] = merged_doc
+        if len(docs) == 1 or not text.strip() or is_one_corpus:
+            continue
+        # A corpus among the Docs shows whether labels of answers are tags or entities.
+        if not all(map(_is_answer, docs)):
+            docs = [_keep_one_kind(doc, tags - entities) if _is_answer(doc) else doc for doc in docs]
+        for (number, index), merged_doc in zip(places, _merge_docs(docs, [number for number, _ in places]), strict=True):
+            merged_files[number][index] = merged_doc
     return merged_files
 
 
@@ -101,15 +102,15 @@ def _is_answer(doc: Doc) -> bool:
     return PERSON in doc.user_data
 
 
-def _merge_docs(docs: Sequence[Doc], numbers: Sequence[int]) -> list[Doc | None]:
-    """Return for each Doc of one text its merged gold, or None. numbers (Sequence[int]): The number of each Doc's file.
+def _merge_docs(docs: Sequence[Doc], file_numbers: Sequence[int]) -> list[Doc | None]:
+    """Return for each Doc of one text its merged gold, or None. file_numbers (Sequence[int]): The number of each Doc's file.
 
     The first Doc remains and, if it is from a corpus, all Docs of its file, each with its own user data.
     """
     merged_by_words: dict[tuple[int, ...], Doc] = {}  # a corpus can have one text in several tokenizations
     results = list[Doc | None]()
-    for doc, number in zip(docs, numbers, strict=True):
-        if doc is not docs[0] and (number != numbers[0] or _is_answer(doc)):
+    for doc, file_number in zip(docs, file_numbers, strict=True):
+        if doc is not docs[0] and (file_number != file_numbers[0] or _is_answer(doc)):
             results.append(None)
             continue
         words = tuple(token.orth for token in doc)
@@ -144,7 +145,7 @@ def _with_data_of(merged: Doc, doc: Doc) -> Doc:
 
 
 def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
-    """Return a copy of an answered Doc with its labels either as tags or as entities; labels of single tokens were both.
+    """Return a copy of an answered Doc with its labels either as tags or as entities; `answered_doc` writes both.
 
     tags (Collection[str]): Tags of corpora that are no entity labels there. The Doc's labels are tags if all are among these.
     """
@@ -192,58 +193,55 @@ def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequenc
             del user_data[key]
 
 
-# Tokens
-
-
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the labels of each layer ("TAG") on which all Docs with such labels agree for a token; other tokens get none."""
-    rows_by_doc = [_token_rows(doc) for doc in gold_docs]
-    # The layers of which each Doc labels any token.
-    layers_by_doc = [{name for row in rows.values() for name, value in row.items() if value} for rows in rows_by_doc]
+    labels_by_doc = [_labels_by_place(doc) for doc in gold_docs]
+    # Layer -> the labels of the Docs in which any token has a label of this layer.
+    labels_by_layer = {
+        layer: [doc_labels for doc_labels in labels_by_doc if any(labels[layer] for labels in doc_labels.values())]
+        for layer in _LAYERS
+    }
     labels_of_tokens: list[dict[str, Any]] = []  # of each merged token: layer -> label, None if unknown
     for token in merged_doc:
+        place = (token.idx, token.idx + len(token))
         labels: dict[str, Any] = {}
         for layer in _LAYERS:
-            annotating = [rows for rows, layers in zip(rows_by_doc, layers_by_doc, strict=True) if layer in layers]
-            rows_of_token = [rows.get((token.idx, token.idx + len(token))) for rows in annotating]
-            labels[layer] = _agreed_label(rows_of_token, layer, conflicts)
+            labels[layer] = _agreed_label([doc_labels.get(place) for doc_labels in labels_by_layer[layer]], layer, conflicts)
         labels_of_tokens.append(labels)
     _write_rejected_labels(merged_doc, gold_docs, labels_of_tokens, conflicts)
     for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
         token.tag, token.lemma, token.pos = (labels[layer] or 0 for layer in ("TAG", "LEMMA", "POS"))
         token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
     # Arcs bring their own sentences, so they are written only if no Docs differ on sentences.
-    if any("DEP" in layers for layers in layers_by_doc) and not conflicts.differing["SENT_START"]:
+    if labels_by_layer["DEP"] and not conflicts.differing["SENT_START"]:
         _write_arcs(merged_doc, gold_docs, labels_of_tokens)
-    elif any("SENT_START" in layers for layers in layers_by_doc):
+    elif labels_by_layer["SENT_START"]:
         for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
-            token.is_sent_start = labels["SENT_START"] and labels["SENT_START"][0] == 1
+            token.is_sent_start = labels["SENT_START"] and labels["SENT_START"] == 1  # None if unknown
 
 
-def _agreed_label(rows: Sequence[dict[str, Any] | None], layer: str, conflicts: GoldConflicts) -> Any:
+def _agreed_label(labels_by_doc: Sequence[dict[str, Any] | None], layer: str, conflicts: GoldConflicts) -> Any:
     """Return the label of one token on which Docs agree, None if they do not; count it under `layer`.
 
-    rows (Sequence): For each Doc with labels of this layer the row of this token from `_token_rows`; None: other tokens.
+    labels_by_doc (Sequence): For each Doc with labels of this layer the token's labels by layer; None if it lacks the token.
     """
-    values = ["other tokens" if row is None else row[layer] for row in rows]
-    labels = [value for value in values if value]  # without Docs that do not label this token
-    differs = conflicts.note(layer, [label[0] if layer == "SENT_START" else label for label in labels])
-    return None if differs or not labels or labels[0] == "other tokens" else labels[0]
+    values = ["other tokens" if labels is None else labels[layer] for labels in labels_by_doc]
+    given_labels = [value for value in values if value]  # without Docs that do not label this token
+    differs = conflicts.note(layer, given_labels)
+    return None if differs or not given_labels or given_labels[0] == "other tokens" else given_labels[0]
 
 
-def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
+def _labels_by_place(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
     """Return (start, end) in characters of each token -> its labels by layer, as spaCy's integers, 0 for none.
 
-    The label of "DEP" is (label, character offset of the head), that of "SENT_START" is (value,), 1 at a sentence start.
+    The label of "DEP" is (label, character offset of the head), that of "SENT_START" is 1 at a sentence start.
     """
-    columns = doc.to_array([*_LAYERS]).tolist()
-    rows = {}
-    for token, row in zip(doc, columns, strict=True):
-        labels: dict[str, Any] = dict(zip(_LAYERS, row, strict=True))
+    labels_by_place = {}
+    for token, values in zip(doc, doc.to_array([*_LAYERS]).tolist(), strict=True):
+        labels: dict[str, Any] = dict(zip(_LAYERS, values, strict=True))
         labels["DEP"] = labels["DEP"] and (labels["DEP"], token.head.idx)
-        labels["SENT_START"] = labels["SENT_START"] and (labels["SENT_START"],)
-        rows[token.idx, token.idx + len(token)] = labels
-    return rows
+        labels_by_place[token.idx, token.idx + len(token)] = labels
+    return labels_by_place
 
 
 def _write_rejected_labels(
@@ -265,7 +263,7 @@ def _write_rejected_labels(
         labels = labels_of_tokens[span.start]
         is_accepted = labels["TAG"] == label
         if conflicts.note("TAG", [False, True] if is_accepted else [False]):  # one Doc accepts it, another rejects it
-            labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))
+            labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))  # None: unknown
         else:
             rejected_spans.append(span)
     if not any(doc.has_annotation("TAG") for doc in gold_docs if REJECTED_TOKENS not in doc.spans):
@@ -280,9 +278,6 @@ def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: Seq
         merged_doc.from_array([HEAD, "DEP"], parsed_doc.to_array([HEAD, "DEP"]))  # type: ignore[arg-type]
         for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
             token.dep = labels["DEP"][0] if labels["DEP"] else 0
-
-
-# Spans
 
 
 @dataclass(frozen=True)
@@ -325,9 +320,7 @@ def _compare_spans(
 
     golds (Sequence): The gold spans of each Doc. layer (str): Name under which conflicts are counted, such as "ner".
     """
-    right: list[_SpanKey] = []
-    wrong: list[_SpanKey] = []
-    contradictory: list[_SpanKey] = []
+    right, wrong, contradictory = list[_SpanKey](), list[_SpanKey](), list[_SpanKey]()
     for span in sorted({key for gold in golds for key in (*gold.accepted_keys, *(gold.rejected_keys or ()))}):
         verdicts = [verdict for gold in golds if (verdict := gold.verdict(span)) is not None]
         if conflicts.note(layer, verdicts):
@@ -345,7 +338,7 @@ def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
 
 def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the entities on which all Docs agree, with their identities. Tokens of contradictory entities get no gold."""
-    gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]
+    gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]  # with gold of entities
     golds = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), Coverage(_gaps(doc)), is_exclusive=True) for doc in gold_docs]
     right, wrong, contradictory = _compare_spans(golds, NER, conflicts)
     links = _agreed_links(gold_docs, right, conflicts)
@@ -356,15 +349,8 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
     # The tokens without annotation of each complete Doc, that is one by which all spans that it does not accept are wrong.
     gaps_of_complete = [gold.unknown for gold in golds if gold.rejected_keys is None]
     if gaps_of_complete:
-        # A token has no gold if its entity is in doubt, or if no complete Doc annotates it and no right entity covers it.
-        doubtful, covered = Coverage((*contradictory, *misaligned)), Coverage(right)
-        missing = []
-        for token in merged_doc:
-            place = (token.idx, token.idx + len(token))
-            is_unannotated = all(gaps.overlaps(place) for gaps in gaps_of_complete) and not covered.overlaps(place)
-            if is_unannotated or doubtful.overlaps(place):
-                missing.append(merged_doc[token.i : token.i + 1])
-        missing_region = Coverage((span.start, span.end) for span in missing)
+        missing = _tokens_without_gold(merged_doc, gaps_of_complete, Coverage(right), Coverage((*contradictory, *misaligned)))
+        missing_region = Coverage((span.start, span.end) for span in missing)  # of tokens
         entities = [span for span in entities if not missing_region.overlaps((span.start, span.end))]
         merged_doc.set_ents(entities, missing=missing, default="outside")
     elif gold_docs:  # all gold is yes/no answers: tokens outside of entities have no gold, and wrong spans are stored
@@ -374,6 +360,20 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
         right_links = {(start, end, kb_id) for (start, end, _), kb_id in links.items()}
         rejected = {key for doc in gold_docs for key in _span_keys(doc.spans.get(REJECTED_LINKS, ()))}  # labels: identities
         merged_doc.spans[REJECTED_LINKS] = _to_spans(merged_doc, sorted(rejected - right_links - set(contradictory)))
+
+
+def _tokens_without_gold(doc: Doc, gaps: Sequence[Coverage], right: Coverage, doubtful: Coverage) -> list[Span]:
+    """Return the tokens in doubtful entities, and those that no complete Doc annotates and no right entity covers.
+
+    gaps (Sequence): Of each complete Doc the characters without entity annotation. right, doubtful: Those of entities.
+    """
+    missing = []
+    for token in doc:
+        place = (token.idx, token.idx + len(token))
+        is_unannotated = all(region.overlaps(place) for region in gaps) and not right.overlaps(place)
+        if is_unannotated or doubtful.overlaps(place):
+            missing.append(doc[token.i : token.i + 1])
+    return missing
 
 
 def _agreed_links(gold_docs: Sequence[Doc], entities: Iterable[_SpanKey], conflicts: GoldConflicts) -> dict[_SpanKey, str]:
@@ -404,16 +404,14 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
         golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, is_exclusive=False))
     right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, right)
-    # A Doc without rejections has all spans, so the merged group has, too, but contradictory ones; REJECTED would deny it.
+    # By a Doc without rejections all other spans are wrong, so they are by the merged group, except contradictory ones. With
+    # the key REJECTED they would be unknown.
     if any(gold.rejected_keys is None for gold in golds):
         doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in contradictory)
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]
         if unknown_spans:
             merged_doc.spans[UNKNOWN] = unknown_spans
         merged_doc.spans.pop(REJECTED, None)
-
-
-# Categories
 
 
 def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
@@ -424,8 +422,8 @@ def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConfli
     for name in names:
         values = [doc.cats[name] for doc in gold_docs if name in doc.cats]
         # Other numbers than 0 and 1 may be scores: if their top categories differ, the side of .5 shows no agreement.
-        is_decided = has_same_top or max(values) in (0.0, 1.0)
-        if not conflicts.note(CATS, [value > 0.5 for value in values] if is_decided else values):
+        compares_sides = has_same_top or max(values) in (0.0, 1.0)
+        if not conflicts.note(CATS, [value > 0.5 for value in values] if compares_sides else values):
             merged_doc.cats[name] = values[0]
     if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):
         absent = [name for name, has in merged_doc.cats.items() if not has]

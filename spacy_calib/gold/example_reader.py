@@ -38,7 +38,7 @@ class _Batch:
     """The scores and gold of a batch of Docs, as rows: one for each token, or one for a whole document.
 
     n_rows (list[int]): Number of rows of each Doc.
-    n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row; whether a sentence begins there.
+    n_spans (Ints), is_start (NDArray[bool]): Number of gold spans that begin at each row; whether a sentence begins there.
     gold (Ints), lacks_gold (NDArray[bool]): Column of each row's gold label, -1 if unknown to the component, -2 without gold or
         score; whether the row could have gold and has none.
     pairs (Pairs): All scores of labels. is_known (NDArray[bool]): For each, whether gold shows if the label is right.
@@ -48,7 +48,7 @@ class _Batch:
 
     n_rows: list[int]
     n_spans: Ints
-    starts: NDArray[np.bool_]
+    is_start: NDArray[np.bool_]
     gold: Ints
     lacks_gold: NDArray[np.bool_]
     pairs: Pairs
@@ -61,10 +61,8 @@ class _Batch:
 class ExampleReader:
     """Pairs the scores of predicted Docs with gold, batch by batch, without keeping Docs in memory.
 
-    source (BoundSource): The source, updated if the component gets new labels. lowest (float): Minimum score of entries. event
-    (str): When a span is right, such as "exact". words_of (Callable | None): Predicted Docs -> the words of their tokens.
-    in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents. counts, span_counts
-    (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc. unit (str), files (Sequence[int]):
+    source (BoundSource): The source, updated if the component gets new labels. counts, span_counts (Counter): Gold label ->
+    number of tokens, of spans. documents (list[int]): Number of each Doc's source document. unit (str), files (Sequence[int]):
     What a document is, and the number of each document's gold file; set by `data`. n_gold, n_unknown (int): Tokens with gold,
     and with an unknown gold label. why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
     """
@@ -77,9 +75,10 @@ class ExampleReader:
         words_of: Callable[[Sequence[Doc]], Words] | None = None,
         in_runs: bool = False,
     ):
-        """Begin empty. lowest: Lower scores are left out. in_runs: Whether few, long documents are cut into runs of sentences.
+        """Begin without data. source (BoundSource): Reads the scores from Docs. lowest (float): Lower scores are left out.
 
-        words_of: Predicted Docs -> the words of their tokens, for contexts. event: When a span is right, such as "exact".
+        event (str): When a span is right, such as "exact". words_of (Callable | None): Predicted Docs -> the words of their
+        tokens, for contexts. in_runs (bool): Whether few long documents are cut into runs of sentences, as documents.
         """
         self.source, self.annotation = source, source.annotation
         self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
@@ -88,7 +87,7 @@ class ExampleReader:
         self._files: list[int] = []  # number of each source document's gold file
         self.files: Sequence[int] = []  # the same, or that of each run of sentences; set by `data`
         self.unit = ""  # what these documents are, such as "sentence"; set by `data`
-        self.counts: Counter[str] = Counter()  # gold label -> frequency
+        self.counts: Counter[str] = Counter()  # gold label -> number of tokens
         self.span_counts: Counter[str] = Counter()  # label -> number of gold spans
         self.n_unknown = self.n_gold = 0  # tokens with an unknown gold label, and with gold
         self.why_missing = ""  # why the last unreadable Doc could not be read
@@ -114,24 +113,24 @@ class ExampleReader:
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
             self._count_confusions(examples, scores.spans)
-        n_starts, n_spans = [], []  # for each Doc: the number of sentences, and of gold spans, that begin at each row
+        n_sentences, n_spans = [], []  # for each Doc: the number of sentences, and of gold spans, that begin at each row
         for example in examples:
             gold, document = example.reference, document_of(example)
             self.documents.append(self._numbers.number(document))
-            if self.documents[-1] == len(self._files):
+            if self.documents[-1] == len(self._files):  # the first Doc of this document
                 self._files.append(document.file)
             # A Doc without sentence annotation is one sentence.
             sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
-            n_starts.append(count_gold_begins(self.annotation, example, sentences))
+            n_sentences.append(count_gold_begins(self.annotation, example, sentences))
             n_spans.append(count_gold_begins(self.annotation, example, self.annotation.spans_on(gold)))
         batch_data = _Batch(
             n_rows=[self.annotation.n_units(doc) for doc in docs],
             n_spans=np.concatenate(n_spans),
-            starts=np.concatenate(n_starts) > 0,
+            is_start=np.concatenate(n_sentences) > 0,
             spans=scores.spans,
             span_hits=span_hits,
             words=None if self.words_of is None else replace(self.words_of(docs), further_scores=scores.further_scores),
-            **self._entries(examples, scores),
+            **self._compare_with_gold(examples, scores),
         )
         self._batches.append(batch_data)
 
@@ -147,23 +146,26 @@ class ExampleReader:
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
         """Count (predicted, gold) label pairs of overlapping spans. spans (Spans): Of the batch; those on the Docs count."""
-        spans_on_docs, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
-        keys = list(zip(spans_on_docs.starts.tolist(), spans_on_docs.ends.tolist(), spans_on_docs.labels.tolist(), strict=True))
-        offset = 0  # first row of the Doc in the batch
-        for example in examples if self.annotation.kind.has_types else ():
-            end = offset + len(example.predicted)
-            doc_spans = [(start - offset, last - offset, labels[label]) for start, last, label in keys if offset <= start < end]
+        if not self.annotation.kind.has_types:
+            return
+        predicted, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
+        keys = list(zip(predicted.starts.tolist(), predicted.ends.tolist(), predicted.labels.tolist(), strict=True))
+        offset = 0  # row of the Doc's first token in the batch
+        for example in examples:
+            next_offset = offset + len(example.predicted)
+            in_doc = [key for key in keys if offset <= key[0] < next_offset]
+            doc_spans = [(start - offset, end - offset, labels[column]) for start, end, column in in_doc]
             self._span_confusions.update(span_confusions(self.annotation, example, doc_spans))
-            offset = end
+            offset = next_offset
 
-    def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """Compare scores with gold, and add to the counts of gold. RETURNS (dict): Fields of a `_Batch`, with units as rows.
+    def _compare_with_gold(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
+        """Compare scores with gold, and add to the counts of gold. RETURNS (dict): Fields of a `_Batch`; its rows are units.
 
         "gold": Column of each unit's gold label, -1 if the component does not know it, -2 without gold or score. "lacks_gold":
         Whether each unit could have gold and has none. "pairs": Scores of labels. "is_known": Whether gold decides on each.
         """
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
-        hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])
+        hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])  # of each unit's gold label, 0 without gold
         gold = gold_columns(marginals, hashes, (*self.source.labels, *annotation.kind.no_label_names))
         self._confusions.update(confusions(marginals, gold, hashes))
         self.n_gold += int(np.count_nonzero(hashes))
@@ -191,23 +193,24 @@ class ExampleReader:
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
         self.unit, self.files = self._numbers.unit, self._files
         may_cut = self.in_runs and not self.annotation.kind.of_documents
-        runs = runs_of(documents, self._concatenate("starts")) if may_cut else None
+        runs = runs_of(documents, self._concatenate("is_start")) if may_cut else None  # number of each row's run of sentences
         if runs is not None:
-            self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
-            self.files = [self._files[document] for document in documents[firsts].tolist()]
+            self.unit, first_rows = RUN, np.unique(runs, return_index=True)[1]
+            self.files = [self._files[document] for document in documents[first_rows].tolist()]
             documents = runs
-        with_gold, without = pairs.take(np.flatnonzero(is_known)), pairs.take(np.flatnonzero(without_gold[pairs.rows]))
+        known_pairs = pairs.take(np.flatnonzero(is_known))
+        unlabelled_pairs = pairs.take(np.flatnonzero(without_gold[pairs.rows]))
         words = [batch.words for batch in self._batches if batch.words is not None]
         data = FitData(
-            pairs=replace(with_gold, n_units=self.n_gold),
+            pairs=replace(known_pairs, n_units=self.n_gold),
             gold=gold,
-            documents=documents[with_gold.rows],
+            documents=documents[known_pairs.rows],
             n_tags=len(self.source.labels),
             threshold=threshold,
-            unlabelled_pairs=without,
-            unlabelled_documents=documents[without.rows],
+            unlabelled_pairs=unlabelled_pairs,
+            unlabelled_documents=documents[unlabelled_pairs.rows],
             words=Words.concatenate(words) if words else None,
-            is_complete=len(with_gold) == int(np.count_nonzero(gold[pairs.rows] != -2)),
+            is_complete=len(known_pairs) == int(np.count_nonzero(gold[pairs.rows] != -2)),
         )
         return data, self._spans(documents) if self.source.span_labels else None
 
@@ -215,24 +218,27 @@ class ExampleReader:
         """Return the data of the spans of all batches. documents (Ints): The document of each row (token) of all batches."""
         spans_by_batch = [batch.spans for batch in self._batches if batch.spans is not None]
         spans = stack_spans(spans_by_batch, [len(batch.gold) for batch in self._batches])
-        n_gold = np.bincount(documents, self._concatenate("n_spans"), len(self.files)).astype(np.intp)
         raw = self.source.source.raw_span_scores(spans)
+        # Number of gold spans of each document: the sum of `n_spans` over its rows.
+        n_gold = np.bincount(documents, weights=self._concatenate("n_spans"), minlength=len(self.files)).astype(np.intp)
         return SpanData(spans, raw, self._concatenate("span_hits"), documents[spans.starts], n_gold)
 
     def unknown_gold(self) -> UnknownGold:
         """Return the gold labels that the component does not know, and its predictions for them."""
         labels = self.source.labels
-        # Hashes that are not labels are left out: lemmas, if edit trees are counted.
-        names = {get_string_id(label): label for label in self.counts}
-        known = {pair: n for pair, n in self._confusions.items() if pair[1] in names}
-        by_name = {(labels[column] if column >= 0 else "", names[key]): n for (column, key), n in known.items()}
-        unknown = UnknownGold.from_confusions(by_name, self.n_unknown, self.counts, labels)
+        label_by_hash = {get_string_id(label): label for label in self.counts}
+        token_confusions = {
+            (labels[column] if column >= 0 else "", label_by_hash[gold_hash]): n
+            for (column, gold_hash), n in self._confusions.items()
+            if gold_hash in label_by_hash  # others are hashes of lemmas, if the labels are edit trees
+        }
+        unknown = UnknownGold.from_confusions(token_confusions, self.n_unknown, self.counts, labels)
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _concatenate(self, name: str) -> NDArray[Any]:
         """Return one field of all batches, such as "gold": its arrays or lists one after the other."""
-        kind = np.bool_ if name in ("lacks_gold", "is_known", "starts") else np.intp
-        return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
+        dtype = np.bool_ if name in ("lacks_gold", "is_known", "is_start") else np.intp
+        return np.concatenate([np.zeros(0, dtype=dtype), *(getattr(batch, name) for batch in self._batches)]).astype(dtype)
 
 
 def unknown_spans(
@@ -241,22 +247,23 @@ def unknown_spans(
     """Return the gold labels that a component does not know, and propose which of its labels they may be other names of.
 
     labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans,
-        by overlap. of_tokens (UnknownGold): The unknown gold labels of tokens; if there are none, those of spans are returned.
+        by overlap; the proposals come from it. of_tokens (UnknownGold): The unknown gold labels of tokens.
+    RETURNS (UnknownGold): That of tokens or, if it counts none, that of spans, with the proposals.
     """
     if not annotation.kind.has_types or not confusions:
         return of_tokens
     table = annotation.table if isinstance(annotation, MappedAnnotation) else {}
-    names = {label: map_label(table, label) for label in labels}  # label of the component -> gold label
-    gold, unknown = Counter[str](), Counter[tuple[str, str]]()
-    for (label, name), n in confusions.items():
-        gold[name] += n
-        if name not in names.values():
-            unknown[label, name] += n
-    absent_labels = [label for label in labels if names[label] not in gold]
-    counterparts = propose_gold_labels(absent_labels, list(dict.fromkeys(name for _, name in unknown)), confusions)
+    mapped = {label: map_label(table, label) for label in labels}  # label of the component -> gold label
+    gold_counts, unknown = Counter[str](), Counter[tuple[str, str]]()
+    for (predicted, gold), n in confusions.items():
+        gold_counts[gold] += n
+        if gold not in mapped.values():
+            unknown[predicted, gold] += n
+    absent_labels = [label for label in labels if mapped[label] not in gold_counts]
+    counterparts = propose_gold_labels(absent_labels, list(dict.fromkeys(gold for _, gold in unknown)), confusions)
     if of_tokens.n:
         return replace(of_tokens, counterparts=counterparts)
-    of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
+    of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold_counts, list(mapped))
     return replace(of_spans, counterparts=counterparts, unit=annotation.kind.span_words[0] if of_spans.n else "")
 
 
@@ -277,7 +284,8 @@ def _hits_of(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return (hits, is_known) for the entries of marginals: whether the label is right, and whether the gold shows this.
 
-    gold (Ints): Column of each row's gold label; -2 for rows to leave out.
+    marginals (Marginals): Of all examples; their rows are tokens or documents. gold (Ints): Column of each row's gold label; -2
+    for rows to leave out. labels (Sequence[str]): Label of each column.
     """
     takes_part = gold[marginals.rows] != -2
     # Columns alone do not decide on arcs (heads count), units with several right labels, and gold of yes/no answers.
@@ -285,14 +293,14 @@ def _hits_of(
     if not (annotation.kind.overlapping or annotation.kind.of_arcs or has_answers):
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
-    starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])
-    bounds = np.searchsorted(marginals.rows, starts)
-    parts = [
-        (eg, marginals.rows[first:last] - start, hashes[first:last])
-        for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
-    ]
-    hits, is_known = (np.concatenate([compare(*p) for p in parts]) for compare in (annotation.is_gold, annotation.is_known))
-    return hits, is_known & takes_part
+    offsets = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])  # first row of each example
+    bounds = np.searchsorted(marginals.rows, offsets)  # and its first entry
+    hits, is_known = [], []
+    for example, offset, start, end in zip(examples, offsets[:-1], bounds[:-1], bounds[1:], strict=True):
+        units = marginals.rows[start:end] - offset  # numbered within the example
+        hits.append(annotation.is_gold(example, units, hashes[start:end]))
+        is_known.append(annotation.is_known(example, units, hashes[start:end]))
+    return np.concatenate(hits), np.concatenate(is_known) & takes_part
 
 
 def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
@@ -302,15 +310,14 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
         of the columns of spans. event (str): When a span counts as right, such as "exact".
     """
     hashes = label_hashes(labels).tolist()
-    bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
-    example_of_span = np.searchsorted(bounds, spans.starts, side="right") - 1
+    offsets = np.cumsum([0, *(len(eg.predicted) for eg in examples)])  # first row of each example
+    example_of_span = np.searchsorted(offsets, spans.starts, side="right") - 1
     hits = np.full(len(spans), -1, dtype=np.intp)
     for number in np.unique(example_of_span).tolist():
-        indices = np.flatnonzero(example_of_span == number)
-        start = int(bounds[number])
-        firsts, ends = (spans.starts[indices] - start).tolist(), (spans.ends[indices] - start).tolist()
+        indices, offset = np.flatnonzero(example_of_span == number), int(offsets[number])
+        starts, ends = (spans.starts[indices] - offset).tolist(), (spans.ends[indices] - offset).tolist()
         columns = spans.labels[indices].tolist()
-        keys = [(first, end, hashes[column]) for first, end, column in zip(firsts, ends, columns, strict=True)]
+        keys = [(start, end, hashes[column]) for start, end, column in zip(starts, ends, columns, strict=True)]
         hits[indices] = span_hits(examples[number], annotation, keys, event)
     return hits
 
@@ -332,6 +339,6 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> I
 def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
     """Return for each unit of the predicted Doc the number of gold spans that begin in it. spans: Of the gold Doc."""
     n_units = annotation.n_units(example.predicted)
-    offsets = [token.idx for token in example.predicted][:n_units]
+    offsets = [token.idx for token in example.predicted][:n_units]  # in characters; only the first token of a document unit
     rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1
     return np.bincount(np.maximum(rows, 0), minlength=n_units).astype(np.intp)

@@ -17,7 +17,6 @@ DOC_KEY = "calib_document"
 DRAWN_KEY = "calib_drawn"  # key of `Doc.user_data` for how a text was sampled for annotation, "drawn" in the record of a queue
 ORIGIN = "calib_origin"  # key of `Doc.user_data` with the origin of a text, for `ScoredCorpus.origins`
 IN_LINE = "value"  # key in the origin of a text with the value of the field to group by in its line
-_REGISTRY = "calib_keys"
 
 
 def value_of(doc: Doc, key: str) -> Any:
@@ -26,7 +25,7 @@ def value_of(doc: Doc, key: str) -> Any:
     It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the line that
     the text was read from. RAISES C600: the function fails. C500: it cannot be loaded.
     """
-    registry = REGISTRIES[_REGISTRY]
+    registry = REGISTRIES["calib_keys"]
     if key in registry:
         try:
             return registry.get(key)(doc)

@@ -44,7 +44,8 @@ def _finished(task: Record) -> list[Record]:
 def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
     """Return the answers in one annotation of a task. results (list): Its regions and choices; others count as `skipped`."""
     text, meta = task["data"][task.get(_TEXT_FIELD, "text")], queue_meta(task["data"].get("meta"))
-    marks, values, skip_counts, choices = [], [], Counter[str](), defaultdict[str, list[str]](list)
+    marks, exported_spans, skip_counts = [], [], Counter[str]()
+    choices = defaultdict[str, list[str]](list)  # control (question) -> the names chosen
     for result in results:
         kind, control = _kind_of(result), str(result.get("from_name"))
         if kind is None or control not in task[_CONTROLS]:
@@ -57,14 +58,15 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             labels = as_list(value.get("labels"))
             skip_counts["regions without a label"] += not labels
             marks += [TextSpan(*bounds, label) for label in labels or [""]]
-            values += [value] * max(len(labels), 1)  # the exported value of each mark
+            exported_spans += [value] * max(len(labels), 1)  # one for each mark
     answers = answer_with_spans(text, marks, meta)
     cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
     if len(choices) > 1:  # a name that several questions offer is unknown (None), unless it was chosen for each
         shared = [name for name in cats if name in task[_SHARED]]
         cats |= dict.fromkeys(name for name in shared if not all(name in names for names in choices.values()))
-    spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}
-    return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=without_words(marks, values))  # +: no 0s
+    spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}  # without a label: unknown
+    uncertain = without_words(marks, exported_spans)
+    return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=uncertain)  # +: no 0
 
 
 def _kind_of(result: Record) -> str | None:
@@ -89,10 +91,11 @@ def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
             controls[kind][str(part.get("from_name"))].update(map(str, as_list(part["value"].get(kind))))
     label_controls: set[str] = set()
     for labels_by_control in controls.values():
-        known = {name for name, its_labels in labels_by_control.items() if not its_labels.isdisjoint(labels)}
+        known = {control for control, its_labels in labels_by_control.items() if not its_labels.isdisjoint(labels)}
         label_controls |= known or labels_by_control.keys()  # without labels of the pipeline, all controls
-    n_controls = Counter(name for choices in controls["choices"].values() for name in choices)
-    shared, field = {name for name, n in n_controls.items() if n > 1}, _text_field(tasks, results)
+    n_controls = Counter(choice for choices in controls["choices"].values() for choice in choices)
+    shared = {choice for choice, n in n_controls.items() if n > 1}
+    field = _text_field(tasks, results)
     for task in tasks:
         task |= {_TEXT_FIELD: field, _CONTROLS: label_controls, _SHARED: shared}
 
@@ -108,10 +111,11 @@ def _text_field(tasks: list[Record], results: list[list[Record]]) -> str:
     interface_fields = {part["to_name"] for parts in results for part in parts if isinstance(part.get("to_name"), str)}
     for task, parts in zip(tasks, results, strict=True):
         values = [part["value"] for part in parts if isinstance(part.get("value"), dict)]
-        marks = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
-        marks = [mark for mark in marks if list(map(type, mark)) == [int, int, str]]
-        texts = {key: text for key, text in task["data"].items() if isinstance(text, str)}
-        fitting.update({key: bool(marks) and all(find_words(text, *mark) for mark in marks) for key, text in texts.items()})
+        places = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
+        places = [place for place in places if list(map(type, place)) == [int, int, str]]
+        for key, text in task["data"].items():
+            if isinstance(text, str):  # a field without these words counts, too, with 0
+                fitting[key] += bool(places) and all(find_words(text, *place) for place in places)
     field = max(fitting, key=lambda key: (fitting[key], key in interface_fields, key == "text"), default="text")
     if len(fitting) > 1 and not fitting[field] and field not in (*interface_fields, "text"):
         raise calib_error("C786", fields=", ".join(fitting))

@@ -118,15 +118,16 @@ class DroppedGold:
 
 
 def _count_unused_types(annotation: Annotation, compared: Sequence[tuple[LabelScheme, Example]]) -> Counter[str]:
-    """Count predicted spans by types that the gold never uses. compared (Sequence): (scheme of the gold, example)."""
+    """Count predicted spans by types that the gold never uses. compared (Sequence): (label scheme of the gold, example)."""
     unused_types: Counter[str] = Counter()
     confusions: Counter[tuple[str, str]] = Counter()
     for scheme, example in compared:
         spans = annotation.spans_on(example.predicted)
         unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
         confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
-    # A type is reported elsewhere if the gold probably uses it under another name. All of the gold has one scheme.
-    for scheme, _ in compared[-1:]:
+    if compared:
+        scheme = compared[-1][0]  # all of the gold has one scheme
+        # A type that the gold probably uses under another name is reported elsewhere.
         for label in propose_gold_labels(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
             unused_types.pop(label, None)
     return unused_types

@@ -62,7 +62,7 @@ def _document_in_file(doc: Doc, file: Path, number: int) -> SourceDocument:
 
     An integer in the user data names a document of this file only, a string the same document in all files.
     """
-    document = _document_under(doc, DOC_KEY)
+    document = _named_document(doc)
     if document is None:
         return SourceDocument(_unit_of(doc), (shown_path(file), number))
     return SourceDocument(DOCUMENT, (shown_path(file), document)) if isinstance(document.key, int) else document
@@ -87,7 +87,7 @@ def _with_arrays(nlp: Language, reference: Doc, arrays: dict[str, Any], gold_pre
 def document_of(example: Example) -> SourceDocument:
     """Return the source document in the user data of an Example's gold Doc; if there is none, a new document."""
     doc = example.reference
-    return _document_under(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _UniqueKey())
+    return _named_document(doc) or SourceDocument(_unit_of(doc), _UniqueKey())
 
 
 def from_files(files: Iterable[Iterable[Example]]) -> Iterator[Example]:
@@ -102,9 +102,9 @@ class _UniqueKey:
     """A key that equals no other, for a document of unknown origin."""
 
 
-def _document_under(doc: Doc, key: str) -> SourceDocument | None:
-    """Return the source document under a key of the user data, or one made from a text or integer there; None without."""
-    value = doc.user_data.get(key)
+def _named_document(doc: Doc) -> SourceDocument | None:
+    """Return the source document in the user data of a Doc, or one made from a text or integer there; None without."""
+    value = doc.user_data.get(DOC_KEY)
     if isinstance(value, SourceDocument) or value is None:
         return value
     return SourceDocument(DOCUMENT, value) if isinstance(value, (str, int)) else None
@@ -112,9 +112,8 @@ def _document_under(doc: Doc, key: str) -> SourceDocument | None:
 
 def _unit_of(doc: Doc) -> str:
     """Return what a Doc of unknown origin counts as: SENTENCE if it has a single sentence start or no words, else DOC."""
-    if not doc.text.strip():
-        return SENTENCE
-    return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
+    has_one_start = doc.has_annotation("SENT_START") and np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1
+    return SENTENCE if has_one_start or not doc.text.strip() else DOC
 
 
 def visible_files(folder: Path, *suffixes: str) -> list[Path]:

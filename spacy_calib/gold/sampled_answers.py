@@ -26,11 +26,11 @@ from .tool_exports import TextAnswers, as_list, proposed_spans, queue_meta
 # the sample was drawn from; label, score and document of the entity, and the cut-off above which it was drawn, or None.
 _SHARE = number(0.0, 1.0)
 _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
+_QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 _KEY = ("doc", "sentence", "asked", "focus")  # fields that identify a question
 _Key = tuple[str, ...]  # values of the fields _KEY
 # Person (None: unknown, who skipped it) -> (whether the annotation is agreed, whether the entity is right, None if skipped).
 _Votes = dict[Any, tuple[bool, bool | None]]
-_QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 
 
 class SampledAnswers(NamedTuple):
@@ -61,10 +61,10 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
     for file in files:
         values = read_values(file)
-        # Place in the file -> metadata, for records that are questions about a random sample.
+        # Place in the file ("line 3") -> metadata, for records that are questions about a random sample.
         metas = {where: meta for where, value in values if "sample" in (meta := _meta_of(value))}
         n_others += len(values) - len(metas)
-        keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}
+        keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}  # place -> question
         questions |= {keys[where]: _read_question(meta["sample"], file) for where, meta in metas.items()}
         answers = [answer for answer in read_each(file, known_labels, values) if answer.where in metas] if metas else []
         for answer in answers:
@@ -72,7 +72,7 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
         answered = {answer.where for answer in answers}
         for where, value in values:
             if where in metas and where not in answered and _was_skipped(value):
-                votes[keys[where]][None] = (False, None)
+                votes[keys[where]][None] = (False, None)  # None: an unknown person
     if not questions:
         return None
     if n_others:
@@ -80,15 +80,7 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     calib = next(iter(questions.values()))["calib"]
     if calib not in labels or any(question["calib"] != calib for question in questions.values()):
         raise calib_error("C533", path=path)
-    rows = []
-    for key, question in questions.items():
-        verdicts = _verdicts(votes[key])
-        counts["disputed"] += len(verdicts - {None}) > 1
-        counts["skipped"] += verdicts == {None}
-        counts["unanswered"] += not verdicts
-        if verdicts:
-            rows.append({**question, "right": verdicts - {None} == {True}, "column": labels[calib].index(question["label"])})
-    return _from_rows(calib, rows, counts)
+    return _evaluate_votes(questions, votes, labels[calib], counts)
 
 
 def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
@@ -105,8 +97,21 @@ def _verdicts(votes: _Votes) -> set[bool | None]:
     return {right for agreed, right in votes.values() if agreed} or {right for _, right in votes.values()}
 
 
-def _from_rows(calib: str, rows: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> SampledAnswers:
-    """Return the answers as arrays. rows (Sequence): For each answered question the fields of _QUESTION, "right", "column"."""
+def _evaluate_votes(
+    questions: Mapping[_Key, dict[str, Any]], votes: defaultdict[_Key, _Votes], labels: Sequence[str], counts: Counter[str]
+) -> SampledAnswers:
+    """Return the answered questions as arrays, and add the "disputed", "skipped" and "unanswered" ones to `counts`.
+
+    questions (Mapping): Key -> fields of _QUESTION. labels (Sequence[str]): Span labels of the calibration, by column.
+    """
+    rows = []
+    for key, question in questions.items():
+        verdicts = _verdicts(votes[key])
+        counts["disputed"] += len(verdicts - {None}) > 1
+        counts["skipped"] += verdicts == {None}
+        counts["unanswered"] += not verdicts
+        if verdicts:
+            rows.append({**question, "right": verdicts - {None} == {True}, "column": labels.index(question["label"])})
     hits, scores, columns, documents, cutoffs = (
         np.array([row[name] or 0 for row in rows], dtype=kind)  # 0 for None: no cut-off
         for name, kind in (("right", bool), ("score", float), ("column", np.intp), ("document", np.intp), ("cutoff", float))
@@ -114,7 +119,7 @@ def _from_rows(calib: str, rows: Sequence[Mapping[str, Any]], counts: Mapping[st
     # The questions have calibrated scores only, which stand for the raw ones, too.
     pairs = JudgedPairs(Pairs(np.arange(len(rows)), columns, scores, hits, len(rows)), scores, documents)
     drawn_from, accepted = max(row["drawn_from"] for row in rows), min(row["accepted"] for row in rows)
-    return SampledAnswers(calib, pairs, cutoffs, drawn_from, accepted, counts)
+    return SampledAnswers(rows[0]["calib"], pairs, cutoffs, drawn_from, accepted, counts)
 
 
 def _meta_of(value: Any) -> dict[str, Any]:

@@ -49,15 +49,15 @@ class _LabelNumbers:
             self.number(name)
         return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
 
-    def numbers_of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
+    def numbers_of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, doc_hashes: Hashes) -> Ints:
         """Return the number of each label hash, -1 for the hash 0 (no label).
 
-        doc, in_doc (Hashes): A Doc and the label hash of each of its units, from which new hashes get their names.
+        doc, doc_hashes (Hashes): A Doc and the label hash of each of its units, from which new hashes get their names.
         """
-        for key in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
-            first_unit = int(np.flatnonzero(in_doc == np.uint64(key))[0])
-            self._number_by_hash[key] = self.number(annotation.label_at(doc, first_unit))
-        return np.array([self._number_by_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
+        for label_hash in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
+            first_unit = int(np.flatnonzero(doc_hashes == np.uint64(label_hash))[0])
+            self._number_by_hash[label_hash] = self.number(annotation.label_at(doc, first_unit))
+        return np.array([self._number_by_hash.get(label_hash, -1) for label_hash in hashes.tolist()], dtype=np.intp)
 
 
 _TOKENS = {
@@ -109,20 +109,19 @@ class Collector:
 
     def add(self, examples: Iterable[Example]) -> None:
         """Append the tokens, scores and spans of Examples, with their gold, to the columns of the corpus."""
-        attr, annotation, names = self._attr, self._annotation, self._names
+        annotation = self._annotation
         for example in examples:
-            number = self.n_docs
-            view = doc_view(example.predicted, attr)  # the scores on the Doc, None if it has none
-            gold = annotation.aligned_gold(example)
-            scores = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
-            tokens = _tokens_of(number, example, view, attr, annotation, gold, scores, names)
+            view = doc_view(example.predicted, self._attr)  # the scores on the Doc, None if it has none
+            gold = annotation.aligned_gold(example)  # label hash of each unit, 0 without gold
+            scores = {} if view is None else self._score_columns(example, view, gold)
+            tokens = self._token_columns(example, view, gold, scores)
             if not annotation.kind.of_documents:
                 tokens["words"][:] = [self._words.setdefault(word, word) for word in tokens["words"].tolist()]
             self._tokens.append(tokens)
             if scores:
                 self._scores.append({**scores, "rows": scores["rows"] + self.n_rows})
             if view is not None and view.ents:
-                self._spans.append(_spans_of(number, example, view, annotation, names))
+                self._spans.append(self._span_columns(example, view))
             self.n_rows += annotation.n_units(example.predicted)
             self._doc_documents.append(self._documents.number(document_of(example)))
             self._origins.append(example.reference.user_data.get(ORIGIN, {}))
@@ -142,6 +141,60 @@ class Collector:
         )
         self._begin()
         return corpus
+
+    def _token_columns(self, example: Example, view: DocCalib | None, gold: Hashes, scores: _Columns) -> _Columns:
+        """Return the columns with a value for each token of one Example.
+
+        gold (Hashes): Hash of each token's gold label. scores: From `_score_columns`; {} if the Doc has no scores (view).
+        """
+        annotation, doc, reference = self._annotation, example.predicted, example.reference
+        hashes = annotation.hashes(doc)
+        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)
+        raw, calibrated = _predicted_label_scores(doc, view, self._attr, annotation.kind, scores, labels)
+        rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
+        right = _hits(example, annotation, gold, rows, hashes)
+        right[hashes == 0] = UNKNOWN
+        known_gold, gold_hashes = np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold_hashes(reference)
+        return {
+            "docs": np.full(len(rows), self.n_docs),
+            "words": np.array(texts_of(annotation, doc), dtype=object),
+            "spaces": np.zeros(len(rows), dtype=bool) if is_document else doc.to_array(["SPACY"]).reshape(-1),
+            "starts": np.ones(len(rows), dtype=bool) if is_document else _sentence_starts(doc, reference),
+            "labels": labels,
+            "raw": raw,
+            "calibrated": calibrated,
+            "gold": self._names.numbers_of_hashes(known_gold, annotation.gold, reference, gold_hashes),
+            "right": right,
+        }
+
+    def _score_columns(self, example: Example, view: DocCalib, gold: Hashes) -> _Columns:
+        """Return the columns with a value for each entry (a token and a scored label) of one Example."""
+        hits = _hits(example, self._annotation, gold, view.rows, map_unique(view.tags, get_string_id))
+        tags = self._names.numbers_of(view.tags)
+        # The source's labels were numbered first, so that their numbers are their columns; -1 for other labels.
+        columns = np.where(view.columns >= 0, view.columns, np.where(tags < len(self._labels), tags, -1))
+        return {
+            "rows": view.rows,
+            "tags": tags,
+            "columns": columns,
+            "tag_raw": view.raw,
+            "tag_calibrated": view.calibrated,
+            "hits": hits,
+        }
+
+    def _span_columns(self, example: Example, view: DocCalib) -> _Columns:
+        """Return the columns with a value for each scored span of one Example."""
+        keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
+        return {
+            "docs": np.full(len(keys), self.n_docs),
+            "starts": [span.start for span in view.ents],
+            "ends": [span.end for span in view.ents],
+            "labels": [self._names.number(span.label) for span in view.ents],
+            "raw": [span.raw for span in view.ents],
+            "calibrated": [span.score for span in view.ents],
+            "right": span_hits(example, self._annotation, keys, view.ents[0].event),
+            "accept": [UNKNOWN if span.accept is None else int(span.accept) for span in view.ents],
+        }
 
 
 class _ColumnBuffer:
@@ -171,60 +224,9 @@ class _ColumnBuffer:
         }
 
 
-def _tokens_of(
-    number: int,
-    example: Example,
-    view: DocCalib | None,
-    attr: str,
-    annotation: Annotation,
-    gold: Hashes,
-    scores: _Columns,
-    names: _LabelNumbers,
-) -> _Columns:
-    """Return the columns with a value for each token of one Example. number (int): Of the Doc. scores: From `_scores_of`."""
-    doc, reference = example.predicted, example.reference
-    hashes = annotation.hashes(doc)
-    labels = names.numbers_of_hashes(hashes, annotation, doc, hashes)
-    raw, calibrated = _predicted_label_scores(doc, view, attr, annotation.kind, scores, labels)
-    rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
-    right = _hits(example, annotation, gold, rows, hashes)
-    right[hashes == 0] = UNKNOWN
-    known_gold, gold_hashes = np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold_hashes(reference)
-    return {
-        "docs": np.full(len(rows), number),
-        "words": np.array(texts_of(annotation, doc), dtype=object),
-        "spaces": np.zeros(len(rows), dtype=bool) if is_document else doc.to_array(["SPACY"]).reshape(-1),
-        "starts": np.ones(len(rows), dtype=bool) if is_document else _sentence_starts(doc, reference),
-        "labels": labels,
-        "raw": raw,
-        "calibrated": calibrated,
-        "gold": names.numbers_of_hashes(known_gold, annotation.gold, reference, gold_hashes),
-        "right": right,
-    }
-
-
-def _scores_of(
-    view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _LabelNumbers, n_labels: int
-) -> _Columns:
-    """Return the columns with a value for each entry (a token and a scored label) of one Example.
-
-    n_labels (int): Number of the source's labels, whose numbers in `names` are their columns.
-    """
-    hits = _hits(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
-    tags = names.numbers_of(view.tags)
-    return {
-        "rows": view.rows,
-        "tags": tags,
-        "columns": np.where(view.columns >= 0, view.columns, np.where(tags < n_labels, tags, -1)),
-        "tag_raw": view.raw,
-        "tag_calibrated": view.calibrated,
-        "hits": hits,
-    }
-
-
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """Return whether labels (`hashes` of the units `rows`) are right: 1 or 0, UNKNOWN without gold. gold: Of each unit."""
-    # Otherwise a unit has one right label, and all others are wrong.
+    # In these cases gold decides on each label by itself; otherwise a unit has one right label, and all others are wrong.
     if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
     else:
@@ -258,18 +260,3 @@ def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
     starts = source.to_array(["SENT_START"]).reshape(-1).astype(np.int64) == 1
     starts[:1] = True
     return starts
-
-
-def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _LabelNumbers) -> _Columns:
-    """Return the columns of the scored spans of one Example."""
-    keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
-    return {
-        "docs": np.full(len(keys), number),
-        "starts": [span.start for span in view.ents],
-        "ends": [span.end for span in view.ents],
-        "labels": [names.number(span.label) for span in view.ents],
-        "raw": [span.raw for span in view.ents],
-        "calibrated": [span.score for span in view.ents],
-        "right": span_hits(example, annotation, keys, view.ents[0].event),
-        "accept": [UNKNOWN if span.accept is None else int(span.accept) for span in view.ents],
-    }

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
@@ -65,9 +64,12 @@ class TextAnswers:
         spans, cats = self.spans.keys() & later.spans.keys(), self.cats.keys() & later.cats.keys()
         if any(self.spans[span] != later.spans[span] for span in spans) or any(self.cats[c] != later.cats[c] for c in cats):
             return True
-        # An answer with all spans contradicts another one with a further span.
-        pairs = ((a, b) for a, b in ((self, later), (later, self)) if a.has_all_spans)
-        return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
+        # An answer with all spans contradicts one in which a further span is right.
+        for complete, other in ((self, later), (later, self)):
+            right = {span for span, is_right in other.spans.items() if is_right}
+            if complete.has_all_spans and not right <= complete.spans.keys():
+                return True
+        return False
 
     def add(self, later: TextAnswers) -> TextAnswers:
         """Return this answer (which may change) merged with a later one about the same text, which takes precedence.
@@ -89,13 +91,14 @@ def queue_meta(meta: Any) -> dict[str, Any]:
 
 
 def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """Return an answer in which `marks` are right, and other spans that a queue of this package proposed are wrong.
+    """Return an answer in which the spans `marks` are right, and other spans that a queue of this package proposed are wrong.
 
     meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong, unless the queue asked about a single
     span: then they are unknown.
     """
     spans: dict[TextSpan, bool | None] = {**dict.fromkeys(proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
-    return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
+    asks_one_span = isinstance(meta.get("asked"), str)  # several are a list
+    return TextAnswers(text, spans, whole=whole and not asks_one_span, meta=dict(meta))
 
 
 def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> TextAnswers:
@@ -106,18 +109,20 @@ def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -
 def proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
     """Return the spans that a queue of this package proposed for a text, each "start end label" under "asked" in `meta`."""
     proposals = meta.get("asked")
-    words = meta.get("focus") if isinstance(proposals, str) else None  # for several spans the focus is any word of the text
-    parts = [span.split(" ", 2) for span in as_list(proposals)]
-    return [TextSpan(*locate_words(text, int(start), int(end), words), label) for start, end, label in parts]
+    words = meta.get("focus") if isinstance(proposals, str) else None  # a single span's words; for several it is any word
+    fields = [proposal.split(" ", 2) for proposal in as_list(proposals)]
+    return [TextSpan(*locate_words(text, int(start), int(end), words), label) for start, end, label in fields]
 
 
 def as_list(value: Any) -> list[Any]:
     """Return the values of a field as a list: those of a list or tuple, a single value, or none for None."""
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
-    """Return the exported spans (dicts with "label") of a text by characters. start, end (str): Their keys with offsets."""
+def _locate_spans(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
+    """Convert a tool's spans (dicts with offsets, "label" and perhaps "text") to character offsets. start, end: Offset keys."""
     return [TextSpan(*locate_words(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
 
 
@@ -125,9 +130,6 @@ def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[
     """Return the marks whose exported spans have no words. spans (Sequence): The exported span of each mark."""
     pairs = zip(marks, spans, strict=True)
     return frozenset(mark for mark, span in pairs if not isinstance(span, dict) or not isinstance(span.get("text"), str))
-
-
-# Prodigy
 
 
 def is_prodigy(record: dict[str, Any]) -> bool:
@@ -147,7 +149,7 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
 
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
-    """Return the answers in a Prodigy record, which is accepted or rejected as a whole, by options, or span by span."""
+    """Return the answers in a Prodigy record; None if it was ignored, or rejected without showing what is wrong."""
     text, meta, is_accepted = record["text"], queue_meta(record.get("meta")), record["answer"] == "accept"
     if record["answer"] == "ignore":
         return None
@@ -160,7 +162,7 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     spans = _with_words(record)
     if not spans and isinstance(record.get("label"), str):
         return TextAnswers(text, cats={record["label"]: is_accepted}, meta=meta)
-    marks = _marks(text, spans)
+    marks = _locate_spans(text, spans)
     if not is_accepted:  # of several spans any may be the wrong one
         wrong = proposed_spans(text, meta) or marks
         return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
@@ -178,13 +180,14 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
 def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the spans of a Prodigy record; spans without "text" get that of their tokens, None if no tokens fit."""
     tokens, spans = record.get("tokens") or (), record.get("spans") or ()
-    starts, ends = ({token[side]: i for i, token in enumerate(tokens)} for side in ("start", "end"))
-    next_tokens = [*tokens[1:], *tokens[-1:]]
-    pieces = [[token["text"], " " * (after["start"] > token["end"])] for token, after in zip(tokens, next_tokens, strict=True)]
+    token_by_start = {token["start"]: i for i, token in enumerate(tokens)}
+    token_by_end = {token["end"]: i for i, token in enumerate(tokens)}
+    pairs = zip(tokens, [*tokens[1:], *tokens[-1:]], strict=True)  # each token with the next one, the last with itself
+    words = [token["text"] + " " * (following["start"] > token["end"]) for token, following in pairs]
 
     def text_of(span: dict[str, Any]) -> str | None:
-        fits = span["start"] in starts and span["end"] in ends
-        return "".join(chain(*pieces[starts[span["start"]] : ends[span["end"]] + 1])) if fits else None
+        first, last = token_by_start.get(span["start"]), token_by_end.get(span["end"])
+        return None if first is None or last is None else "".join(words[first : last + 1])
 
     return [{"text": text_of(span), **span} for span in spans]
 
@@ -194,9 +197,6 @@ def name_views(records: list[dict[str, Any]], _: Collection[str]) -> None:  # _:
     if any(record["answer"] == "reject" and record.get("spans") and "options" not in record for record in records):
         for record in records:
             record.setdefault("_view_id", _BINARY[0])
-
-
-# doccano
 
 
 _DOCCANO_KEYS = ("entities", "label", "labels", "annotations")  # keys of its labels, which are spans or categories
@@ -215,20 +215,18 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text = record["text"]
     labels = as_list(next(record[key] for key in _DOCCANO_KEYS if key in record))  # categories, or spans with a label
-    skipped = Counter({"relations": n} if (n := len(record.get("relations") or ())) else {})
+    skipped = +Counter(relations=len(record.get("relations") or ()))  # +: no 0
     if labels and isinstance(labels[0], str):
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
     spans = [label if isinstance(label, dict) else TextSpan(*label)._asdict() for label in labels]
-    for number in (span["label"] for span in spans if isinstance(span.get("label"), int)):
-        raise ValueError(f"the label {number} is a number and has no name: export JSONL, which has names")
-    key = "start_offset" if spans and "start_offset" in spans[0] else "start"
-    marks = _marks(text, spans, key, key.replace("start", "end"))
+    for span in spans:
+        if isinstance(span.get("label"), int):
+            raise ValueError(f"the label {span['label']} is a number and has no name: export JSONL, which has names")
+    start_key = "start_offset" if spans and "start_offset" in spans[0] else "start"
+    marks = _locate_spans(text, spans, start_key, start_key.replace("start", "end"))
     cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
     answers = answer_with_spans(text, marks, meta)
     return replace(answers, cats=cats, skipped=skipped, uncertain=without_words(marks, spans))
-
-
-# spaCy
 
 
 def is_training(record: dict[str, Any]) -> bool:
@@ -248,9 +246,6 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
     return replace(answer_with_spans(record["text"], [TextSpan(*bound) for bound in bounds], {}), cats=values)
 
 
-# Argilla
-
-
 def is_argilla(record: dict[str, Any]) -> bool:
     """Return whether a record is from Argilla 2."""
     return isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict)
@@ -260,7 +255,7 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
     """Yield the answers of each person in a record of Argilla, which `name_questions` prepared."""
     meta, fields = queue_meta(record.get("metadata")), record["fields"]
     text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
-    responses_by_person = defaultdict(list)  # (question, value of the response)
+    responses_by_person = defaultdict(list)  # annotator -> (question, value of the response)
     for question, responses in record["responses"].items():
         for response in responses or ():
             if response.get("status") in (None, "submitted") and response["value"] is not None:
@@ -280,7 +275,7 @@ def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
     values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
-    marks = _marks(text, values)
+    marks = _locate_spans(text, values)
     return replace(answer_with_spans(text, marks, meta), uncertain=without_words(marks, values))
 
 
@@ -296,7 +291,7 @@ def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> No
     for fields in (record["fields"] for record in records):
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
-    texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its single answers
+    texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its answers that are one text
     list_questions: set[str] = set()
     for question, responses in (item for record in records for item in record["responses"].items()):
         for value in (response["value"] for response in responses or ()):

@@ -55,7 +55,9 @@ def read_tokens(record: dict[str, Any]) -> TextAnswers:
     marks: list[TextSpan] = []
     start, continues = 0, False  # of the present token: its offset, and whether it may continue the last span
     for token, tag in zip(tokens, tags, strict=True):
-        prefix, _, label = tag.partition("-") if tag[1:2] == "-" else ("I", "", "" if tag in ("O", "_", "") else tag)
+        prefix, _, label = tag.partition("-")
+        if tag[1:2] != "-":  # no prefix, so neighbours with the same label are one span
+            prefix, label = "I", "" if tag in ("O", "_") else tag
         if continues and label == marks[-1].label and prefix in "IEL":
             marks[-1] = marks[-1]._replace(end=start + len(token))
         elif label:

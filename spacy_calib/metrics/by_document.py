@@ -66,26 +66,26 @@ class ResampledFigure:
     corrected: float | None = None
 
     def rank(self, share: float) -> int:
-        """Return the rank of the bound beyond which the true figure lies with this probability; 1 for the outermost value."""
+        """Return the rank of the value beyond which the true figure lies with probability `share`; 1 is the outermost one."""
         from scipy.special import ndtr, stdtrit
 
-        # Wider for few documents: Student's t in place of the normal distribution, and n / (n - 1) (Hesterberg 2015).
-        outer = ndtr(math.sqrt(self.documents / (self.documents - 1)) * stdtrit(self.documents - 1, share))
-        return max(1, math.floor(outer * (len(self.values) + 1) + 1e-9))
+        # A smaller share, so a wider interval, for few documents: Student's t and n / (n - 1) (Hesterberg 2015).
+        smaller_share = ndtr(math.sqrt(self.documents / (self.documents - 1)) * stdtrit(self.documents - 1, share))
+        return max(1, math.floor(smaller_share * (len(self.values) + 1) + 1e-9))
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the two-sided interval and the one-sided upper bound. RAISES C001: coverage not in (0, 1)."""
-        share = 1 - check_coverage(coverage)
+        share_outside = 1 - check_coverage(coverage)
         if self.documents < 2:
             return Interval(self.estimate, None, None, None, coverage, self.documents, reason=ONE_DOCUMENT)
-        values, outer = np.sort(self.values), self.rank(share / 2)  # of rank r: index r - 1 from below, -r from above
-        low, high, upper = (float(values[index]) for index in (outer - 1, -outer, -self.rank(share)))
+        values, two_sided, one_sided = np.sort(self.values), self.rank(share_outside / 2), self.rank(share_outside)
+        low, high, upper = (float(values[index]) for index in (two_sided - 1, -two_sided, -one_sided))  # rank 1: first or last
         return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
 
 
 def rank_of(share: float, n_samples: int) -> int:
     """Return the rank, from 1, of the resample with this share of all resamples below it. RAISES C001: too few resamples."""
-    rank = math.floor(share * (n_samples + 1) + 1e-9)
+    rank = math.floor(share * (n_samples + 1) + 1e-9)  # 1e-9: for products just below a whole number
     if not rank:
         requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
         raise calib_error("C001", name="n_samples", wanted=requirement, given=repr(n_samples))
@@ -105,7 +105,7 @@ def _check_samples(n_samples: int, coverage: float) -> None:
 
 
 class ResampledMean(ResampledFigure):
-    """A mean over pairs. values (Floats): Mean - t * standard error, where t is the studentised distance of each resample."""
+    """A mean over pairs. values (Floats): For each resample, mean - t * standard error with the resample's studentised t."""
 
     def rank(self, share: float) -> int:
         """Return the rank as in `ResampledFigure`, but without widening for few documents: t is studentised already."""
@@ -118,25 +118,25 @@ def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
     A resample takes n_documents documents, with replacement. All blocks together have n_samples columns.
     """
     rng = np.random.default_rng(seed)
-    step = max(1, _CELLS_AT_ONCE // n_documents)
-    for begin in range(0, n_samples, step):
-        size = min(step, n_samples - begin)
-        index = rng.integers(n_documents, size=(size, n_documents))
-        index *= size  # (document, resample) as one number, so that one bincount counts all
-        index += np.arange(size)[:, None]
-        yield np.bincount(index.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
+    block_size = max(1, _CELLS_AT_ONCE // n_documents)
+    for begin in range(0, n_samples, block_size):
+        size = min(block_size, n_samples - begin)
+        cells = rng.integers(n_documents, size=(size, n_documents))  # the documents of each resample
+        cells *= size  # (document, resample) as one number, so that one bincount counts all
+        cells += np.arange(size)[:, None]
+        yield np.bincount(cells.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
 
 
 def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
-    """Return each resample's sums, (k, n_samples). sums: k sums of each document, (k, n_documents), dense or sparse."""
+    """Add up the sums of the documents in each resample, (k, n_samples). sums: (k, n_documents), dense or sparse."""
     return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
 
 
 def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> ResampledMean | None:
     """Resample the mean of n values by document, for its interval; None without values.
 
-    values: Finite numbers. documents: The document of each value. n_samples (int): Number of resamples; bounds of a coverage
-        need about 10 / (1 - coverage). RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
+    values: Finite numbers. documents: The document of each value. n_samples (int): Number of resamples: at least about
+        10 / (1 - coverage) for the interval. RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
     means = resample_means([values], documents, n_samples, seed)
     return means[0] if means else None
@@ -158,21 +158,20 @@ def resample_means(
     if not n:
         return []
     counts = np.bincount(codes).astype(np.float64)
-    means, residuals = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
-    residual_rows = np.stack(residuals)  # (k columns, n_documents)
-    sums = np.concatenate([[counts, counts**2], residual_rows, residual_rows**2, residual_rows * counts])
+    means, residuals_by_column = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
+    residuals = np.stack(residuals_by_column)  # (k columns, n_documents)
+    sums = np.concatenate([[counts, counts**2], residuals, residuals**2, residuals * counts])
     distances = _studentised_distances(resample_sums(sums, n_samples, seed), n_documents)
-    errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residual_rows**2, axis=1)) / counts.sum()
-    return [
-        ResampledMean(mean, mean - row * error, n_documents) for mean, row, error in zip(means, distances, errors, strict=True)
-    ]
+    errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residuals**2, axis=1)) / counts.sum()  # of the means
+    values_by_column = [mean - t * error for mean, t, error in zip(means, distances, errors, strict=True)]
+    return [ResampledMean(mean, resampled, n_documents) for mean, resampled in zip(means, values_by_column, strict=True)]
 
 
 def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
     """Return how far the mean of each resample is from that of the data, in standard errors of the resample; rows are sorted.
 
-    totals (Floats): Sums over the documents of each resample, (2 + 3 k, n_samples): a row of the number of values, one of its
-        square; then, of k columns of values, k rows of residual (`_residuals`), k of residual^2, k of residual * number.
+    totals (Floats): Sums over the documents in each resample, (2 + 3 k, n_samples): a row for the number of values, one for its
+        square; then, for k columns of values, k rows of residual (`_residuals`), k of residual^2, k of residual * number.
     RETURNS (Floats): Shape (k, n_samples).
     """
     sizes, squared_sizes = totals[:2]
@@ -185,16 +184,19 @@ def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
         distances = shifts / (np.sqrt(n_documents / max(1, n_documents - 1) * spreads) / sizes)
     distances = np.sort(np.nan_to_num(distances, posinf=np.inf, neginf=-np.inf), axis=1)  # 0 / 0 (no shift) becomes 0
     # A distance is infinite if the resample has no variance: it becomes the quantile of Student's t at its rank.
-    index, rank = np.nonzero(~np.isfinite(distances))
-    if len(index):
+    column, rank = np.nonzero(~np.isfinite(distances))
+    if len(column):
         from scipy.special import stdtrit
 
-        distances[index, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
+        distances[column, rank] = stdtrit(n_documents - 1, (rank + 1) / (distances.shape[1] + 1))
     return distances
 
 
 def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floats]:
-    """Return (mean of the values, each document's sum of deviations from it: exactly 0 if all are floating-point noise)."""
+    """Return (mean of the values, each document's sum of deviations from it: exactly 0 if all are floating-point noise).
+
+    codes (Ints): Document of each value, from 0. counts (Floats): Number of values of each document.
+    """
     # Subtracting the first value makes the differences of equal values exactly 0.
     offsets = values - values[0]
     sums = np.bincount(codes, weights=offsets)
@@ -263,8 +265,8 @@ class ResampledError(ResampledFigure):
             raise calib_error("C002", what="A paired difference", first="resample", second="resample of the other", **sizes)
         _check_samples(len(self.values), coverage)
         a, b = self.above_zero(), other.above_zero()
-        gap = (a.corrected or 0.0) - (b.corrected or 0.0)
-        return ResampledFigure(a.estimate - b.estimate, a.values - b.values, self.documents, gap).interval(coverage)
+        corrected = (a.corrected or 0.0) - (b.corrected or 0.0)
+        return ResampledFigure(a.estimate - b.estimate, a.values - b.values, self.documents, corrected).interval(coverage)
 
     def above_zero(self) -> ResampledFigure:
         """Return the same figure with `values` and `corrected` below 0 replaced by 0, as a true error is never below 0."""
@@ -273,10 +275,10 @@ class ResampledError(ResampledFigure):
 
 @dataclass(frozen=True, eq=False)
 class ErrorSums:
-    """Sums of gaps per document, from which calibration errors of resamples follow. A cell is a bin with pairs in a group.
+    """Sums of gaps (score - hit) by document, from which errors of resamples follow. A cell is a bin of a group, with pairs.
 
-    sums: Sum of the gaps (score - hit) in each cell, then number of pairs in each cell, sparse, (2 * cells, documents).
-    groups: 1 if the cell belongs to the group, sparse, shape (groups, cells).
+    sums: Sparse, (2 * cells, documents): sum of the gaps in each cell, then number of pairs in each cell, by document.
+    groups: Sparse, (groups, cells): 1 if the cell belongs to the group, else 0.
     """
 
     sums: Any
@@ -291,17 +293,18 @@ class ErrorSums:
         """
         from scipy.sparse import csr_matrix
 
-        cells, group_of_cell = np.empty(len(scores), dtype=np.intp), list[int]()  # cell of each pair, group of each cell
+        cell_of_pair, group_of_cell = np.empty(len(scores), dtype=np.intp), list[int]()
         for number, group in enumerate(np.unique(groups)):
             index = np.flatnonzero(groups == group)
             bins, bin_of_pair = np.unique(assign(scores[index], binner(scores[index])), return_inverse=True)
-            cells[index] = len(group_of_cell) + bin_of_pair
+            cell_of_pair[index] = len(group_of_cell) + bin_of_pair
             group_of_cell += [number] * len(bins)
         n_cells = len(group_of_cell)
-        entries, entry_of_pair = np.unique(codes * n_cells + cells, return_inverse=True)  # (document, cell) as one number
-        document, cell = np.divmod(entries, n_cells)
+        # An entry is a cell with pairs of a document, written as one number.
+        entries, entry_of_pair = np.unique(codes * n_cells + cell_of_pair, return_inverse=True)
+        documents, cells = np.divmod(entries, n_cells)
         values = np.append(np.bincount(entry_of_pair, gaps), np.bincount(entry_of_pair))
-        rows, columns = np.append(cell, cell + n_cells), np.tile(document, 2)
+        rows, columns = np.append(cells, cells + n_cells), np.tile(documents, 2)
         sums = csr_matrix((values, (rows, columns)), shape=(2 * n_cells, n_documents))
         return cls(sums, csr_matrix((np.ones(n_cells), (group_of_cell, np.arange(n_cells)))))
 
@@ -310,24 +313,25 @@ class ErrorSums:
         return np.asarray(self.sums @ np.ones((self.sums.shape[1], 1)))
 
     def errors(self, sums: Floats, noise: Any) -> Floats:
-        """Return n calibration errors, (n,): means over groups with pairs of the signed root of (squared l2 error - noise).
+        """Return the calibration errors of n samples, (n,). The square of a group's error is its squared l2 error - noise.
 
-        sums (Floats): Gaps and pairs in each cell, (2 * cells, n). noise: Noise of each group, shape (groups, 1), or 0.
+        A negative square has a negative root. The result is the mean of these roots over the groups with pairs.
+        sums (Floats): Sum of gaps, and number of pairs, in each cell, (2 * cells, n). noise: Of each group, (groups, 1), or 0.
         """
-        gap, count = np.split(sums, 2)
-        total = self.groups @ count
-        squared_errors = self.groups @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0) - noise
-        roots = np.where(total > 0, np.sign(squared_errors) * np.sqrt(np.abs(squared_errors)), 0.0)
-        return np.asarray(roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1))
+        gaps, counts = np.split(sums, 2)
+        group_counts = self.groups @ counts
+        squared_errors = self.groups @ (gaps**2 / np.maximum(counts, 1.0)) / np.maximum(group_counts, 1.0) - noise
+        roots = np.where(group_counts > 0, np.sign(squared_errors) * np.sqrt(np.abs(squared_errors)), 0.0)
+        return np.asarray(roots.sum(axis=0) / np.maximum((group_counts > 0).sum(axis=0), 1))
 
     def noise(self) -> Floats:
         """Return how much noise of the bins adds to each group's squared error (Kumar et al. 2019, section 5), (groups, 1)."""
         n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
-        gap, count = np.split(self.total(), 2)
+        gaps, counts = np.split(self.total(), 2)  # of each cell, (cells, 1)
         # A document's gaps in each cell, less those that the cell's mean gap would give its pairs.
-        residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)
-        spread = residuals.multiply(residuals) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
-        return np.asarray(self.groups @ (spread / count) / (self.groups @ count))
+        residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gaps / counts)
+        variances = residuals.multiply(residuals) @ np.ones((n_documents, 1)) * n_documents / max(1, n_documents - 1)
+        return np.asarray(self.groups @ (variances / counts) / (self.groups @ counts))
 
 
 def resample_error(
@@ -352,13 +356,14 @@ def resample_error(
     index = np.flatnonzero(group_of_pair >= 0)
     if not len(index):
         return None
-    names, codes = np.unique(np.asarray(documents)[index], return_inverse=True)
-    sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, len(names), binner)
-    noise = sums.noise()
-    estimate, corrected = (float(sums.errors(sums.total(), bias)[0]) for bias in (0.0, noise))
+    distinct_documents, codes = np.unique(np.asarray(documents)[index], return_inverse=True)
+    n_documents = len(distinct_documents)
+    error_sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, n_documents, binner)
+    noise = error_sums.noise()
+    estimate, corrected = (float(error_sums.errors(error_sums.total(), subtracted)[0]) for subtracted in (0.0, noise))
     # A resample has the noise twice: that of the sample, and that of resampling it.
-    values = sums.errors(resample_sums(sums.sums, n_samples, seed), 2 * noise)
-    return ResampledError(estimate, values, len(names), corrected)
+    values = error_sums.errors(resample_sums(error_sums.sums, n_samples, seed), 2 * noise)
+    return ResampledError(estimate, values, n_documents, corrected)
 
 
 def error_interval(

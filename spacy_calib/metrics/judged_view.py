@@ -50,8 +50,8 @@ class JudgedView(JudgedPairs):
         """Return tag (a column) -> indices of its pairs, for the tags that have any."""
         order = np.argsort(self.pairs.tags, kind="stable")
         present, firsts = np.unique(self.pairs.tags[order], return_index=True)
-        parts = np.split(order, firsts[1:])
-        return {int(tag): part for tag, part in zip(present, parts, strict=True) if tag >= 0} if len(order) else {}
+        slices = np.split(order, firsts[1:])
+        return {int(tag): index for tag, index in zip(present, slices, strict=True) if tag >= 0} if len(order) else {}
 
     def group_name(self, tag: int) -> str:
         """Return the name of the group of a tag (a column); "" if it has none."""
@@ -69,8 +69,8 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) 
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
     # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels.
     has_label_columns = bool((columns == corpus.tags[corpus.hits >= 0])[columns >= 0].all())
-    about = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
-    return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **about)
+    fields = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
+    return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **fields)
 
 
 def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
@@ -79,17 +79,17 @@ def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any
     labels (Sequence[str]): Span labels of the source, by column. settings: Other fields of the `JudgedView`, such as groups.
     """
     spans = corpus.spans
-    keep = np.flatnonzero(spans.right >= 0)  # the gold is known
-    first, pairs = corpus.doc_starts[spans.docs[keep]], corpus.span_pairs(labels)
-    starts, ends = first + spans.starts[keep], first + spans.ends[keep]
+    index = np.flatnonzero(spans.right >= 0)  # of spans whose gold is known
+    doc_starts, pairs = corpus.doc_starts[spans.docs[index]], corpus.span_pairs(labels)
+    starts, ends = doc_starts + spans.starts[index], doc_starts + spans.ends[index]  # tokens of the corpus
     return JudgedView(**vars(pairs), kind="entities", labels=labels, starts=starts, ends=ends, **settings)
 
 
 def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
-    """Return the indices of the pairs that are a scored token (no white space) with its predicted label, or of all entities."""
+    """Return the indices of pairs that are a token (not white space) with its predicted label; for entities, of all pairs."""
     if view.kind == "entities":
         return np.arange(len(view))
-    rows, has_gold = view.pairs.rows, corpus.hits >= 0  # the entries of the corpus that are pairs of the view
+    rows, has_gold = view.pairs.rows, corpus.hits >= 0  # the entries of the corpus with gold are the pairs of the view
     indices: Ints = np.flatnonzero((corpus.tags[has_gold] == corpus.labels[rows]) & corpus.is_counted[rows])
     return indices
 
@@ -97,6 +97,7 @@ def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
 def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return the labels that are predicted (as top label) MANY times or more and never right, most frequent first.
 
+    labels (Sequence[str]): Name of each tag; pairs with other tags are left out.
     RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
     """
     top, n = top_pairs(view.pairs), len(labels)

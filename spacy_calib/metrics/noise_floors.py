@@ -89,12 +89,12 @@ def _sample_hits(scores: Floats, bins: Ints, n_samples: int, rng: np.random.Gene
     """
     distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
     # Distinct scores ascend, and so do their bins: each bin is a run of them.
-    starts = np.flatnonzero(np.diff(bins[first], prepend=-1))
-    bin_of_run = bins[first][starts]
-    hit_sums = np.zeros((n_samples, int(bin_of_run[-1]) + 1))
-    step = max(1, _CELLS_AT_ONCE // len(distinct))
-    for begin in range(0, n_samples, step):
-        end = min(n_samples, begin + step)
+    run_starts = np.flatnonzero(np.diff(bins[first], prepend=-1))
+    bin_of_run = bins[first][run_starts]
+    hit_sums = np.zeros((n_samples, int(bin_of_run[-1]) + 1))  # a bin without scores has no hits
+    samples_at_once = max(1, _CELLS_AT_ONCE // len(distinct))
+    for begin in range(0, n_samples, samples_at_once):
+        end = min(n_samples, begin + samples_at_once)
         hits = rng.binomial(counts, distinct, size=(end - begin, len(distinct)))
-        hit_sums[begin:end, bin_of_run] = np.add.reduceat(hits, starts, axis=1)
+        hit_sums[begin:end, bin_of_run] = np.add.reduceat(hits, run_starts, axis=1)
     return hit_sums

@@ -103,8 +103,8 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
     RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities = as_probabilities("scores", scores)
-    distinct, inverse, counts = np.unique(-probabilities, return_inverse=True, return_counts=True)
-    n_hits = np.bincount(inverse.reshape(-1), as_hits(hits, len(probabilities)), len(distinct))
+    distinct, index, counts = np.unique(-probabilities, return_inverse=True, return_counts=True)  # the highest score first
+    n_hits = np.bincount(index.reshape(-1), as_hits(hits, len(probabilities)), len(distinct))
     n_accepted = as_probabilities("shares", shares) * len(probabilities)
     # The number of hits among the accepted pairs is linear between distinct scores, so equal scores share their hits.
     return np.interp(n_accepted, np.cumsum([0, *counts]), np.cumsum([0.0, *n_hits])) / n_accepted

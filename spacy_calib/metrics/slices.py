@@ -21,10 +21,10 @@ from .table import error_row
 # A slice with fewer tokens or entities, or documents, is not evaluated.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2
 # Minimum number of tokens or entities in each bin of a slice.
-_IN_A_BIN = 20
+_MIN_PER_BIN = 20
 # False discovery rate: on average, no more than this share of the slices that are reported as off are so by chance.
 RATE = 0.05
-# The overdispersion among all documents counts as much as so many documents of a slice.
+# The overdispersion among all documents counts as much as this number of documents of a slice.
 _PRIOR = 10.0
 
 
@@ -100,15 +100,15 @@ def _sum_with_error(
 def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
     """Return the variance of documents' summed gaps, over the variance for independent calibrated scores; at least 1."""
     probabilities, right, codes, n_documents = _check_arrays(scores, hits, documents)
-    variance = float((probabilities * (1.0 - probabilities)).sum())
-    if n_documents < 2 or not variance:
+    independent_variance = float((probabilities * (1.0 - probabilities)).sum())
+    if n_documents < 2 or not independent_variance:
         return 1.0
     sums = np.bincount(codes, probabilities - right - (probabilities - right).mean(), n_documents)
-    return max(1.0, float((sums**2).sum()) / variance * n_documents / (n_documents - 1))
+    return max(1.0, float((sums**2).sum()) / independent_variance * n_documents / (n_documents - 1))
 
 
 def _check_arrays(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> tuple[Floats, NDArray[np.bool_], Ints, int]:
-    """Return (scores, hits, number of each one's document from 0, number of documents). RAISES C001, C002: not valid."""
+    """Return (scores, hits, document of each as a number from 0, number of documents). RAISES C001, C002: not valid."""
     probabilities = as_probabilities("scores", scores)
     codes, n_documents = document_codes(documents, len(probabilities))
     return probabilities, as_hits(hits, len(probabilities)), codes, n_documents
@@ -117,8 +117,9 @@ def _check_arrays(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> t
 def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
     """Return which hypotheses, by their p values, are rejected at the false discovery rate RATE (Benjamini, Hochberg 1995)."""
     values = np.asarray(p, dtype=np.float64)
-    if ((values < 0) | (values > 1)).any():
-        raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=values[(values < 0) | (values > 1)][0])
+    invalid = values[(values < 0) | (values > 1)]
+    if len(invalid):
+        raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=invalid[0])
     order: Ints = np.argsort(values, kind="stable")
     # All hypotheses are rejected up to the last one whose p value is below the line RATE * rank / number.
     below_line = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
@@ -133,12 +134,12 @@ def slices_by(values: Sequence[str | None], docs: Ints, indices: Ints) -> dict[s
     values (Sequence): The value of each Doc, or None for no slice. docs, indices (Ints): Doc of each token or entity, and the
         index of its pair, shape (n,).
     """
-    names = sorted({value for value in values if value is not None})
-    number = {name: i for i, name in enumerate(names)}
-    number_of_doc = np.array([-1 if value is None else number[value] for value in values], dtype=np.intp)
-    order = np.argsort(number_of_doc[docs], kind="stable")
-    bounds = np.searchsorted(number_of_doc[docs][order], np.arange(len(names) + 1))
-    return {name: indices[order[bounds[i] : bounds[i + 1]]] for name, i in number.items()}
+    distinct = sorted({value for value in values if value is not None})
+    number_of = {value: number for number, value in enumerate(distinct)}
+    numbers = np.array([-1 if value is None else number_of[value] for value in values], dtype=np.intp)[docs]  # by index
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(distinct) + 1))
+    return {value: indices[order[bounds[number] : bounds[number + 1]]] for value, number in number_of.items()}
 
 
 def judge_slices(
@@ -163,7 +164,7 @@ def judge_slices(
     is_off = find_discoveries([gap.p for gap in gaps.values()]).tolist()
     rows: list[dict[str, Any]] = []
     for (name, gap), off in zip(gaps.items(), is_off, strict=True):
-        slice_bins = max(1, min(n_bins, gap.n // _IN_A_BIN))
+        slice_bins = max(1, min(n_bins, gap.n // _MIN_PER_BIN))
         errors = error_row(name, 0, judged_pairs.pairs, calibrated, slices[name], slice_bins, seed, documents)
         del errors["group"], errors["tags"]
         rows.append({"slice": name, **asdict(gap), **errors, "off": off})

@@ -36,7 +36,7 @@ def calibration_table(
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": loss -> {"value", "low", "high"}.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
-    # (name, number of tags, indices of the pairs) of each row.
+    # (name, number of tags, indices of the pairs) of all pairs, and of those of each group.
     group_parts = zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
     parts = [("all", len(groups.of_tag), slice(None)), *group_parts]
     rows = [error_row(name, n_tags, pairs, calibrated_scores, index, n_bins, seed, documents) for name, n_tags, index in parts]

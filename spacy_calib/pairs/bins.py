@@ -33,12 +33,13 @@ def check_count(name: str, value: int) -> int:
 
 
 def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
-    """Return a binner, (scores, weights=None) -> edges, of n_bins bins of equal mass or, if given, of bin_size pairs each.
+    """Return a function (scores, weights=None) -> edges of n_bins bins of equal mass or, if given, of bin_size pairs each.
 
-    RAISES C001: a size that is not a whole number of at least 1.
+    Edges are the ascending lower ends of bins 1, 2, ... RAISES C001: a size that is not a whole number of at least 1.
     """
-    size = None if bin_size is None else check_count("bin_size", bin_size)
-    return partial(equal_mass_edges, n_bins=check_count("n_bins", n_bins) if size is None else n_bins, bin_size=size)
+    if bin_size is None:
+        return partial(equal_mass_edges, n_bins=check_count("n_bins", n_bins))
+    return partial(equal_mass_edges, bin_size=check_count("bin_size", bin_size))
 
 
 def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: int = 10, bin_size: int | None = None) -> Floats:
@@ -61,7 +62,7 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
         mass = np.bincount(inverse, weights=weights, minlength=len(distinct))
     mass_below = np.cumsum(mass) - mass
     total = mass_below[-1] + mass[-1]
-    factor, divisor = (n_bins, 2 * total) if bin_size is None else (1, 2 * bin_size)
+    factor, divisor = (n_bins, 2 * total) if bin_size is None else (1, 2 * bin_size)  # bin = rank * factor // divisor
     n_bins = n_bins if bin_size is None else max(1, int(total // bin_size))
     # The bin that the rule gives to each distinct score, and to a value just above it, which equals no score.
     bin_at = np.minimum((2 * mass_below + mass) * factor // divisor, n_bins - 1)
@@ -85,14 +86,14 @@ def assign(scores: Floats, edges: Floats) -> Ints:
     return np.searchsorted(edges, scores, side="right")
 
 
-def between(first: Floats, last: Floats) -> Floats:
-    """Return for each interval a number x with few binary digits, first < x <= last; `last` itself if there is none.
+def between(low: Floats, high: Floats) -> Floats:
+    """Return for each interval a number x with few binary digits, low < x <= high; `high` itself if there is none.
 
     A fit saves such numbers in place of scores, so that nobody who guesses a text can find its scores among them.
     """
-    digits = 1 - np.frexp(last - first)[1]  # the least for which a multiple of 2 ** -digits must lie in the interval
-    numbers = np.ldexp(np.floor(np.ldexp(last, digits)), -digits)
-    return np.where((first < numbers) & (numbers <= last), numbers, last)
+    digits = 1 - np.frexp(high - low)[1]  # the fewest with which a multiple of 2 ** -digits must lie in the interval
+    multiples = np.ldexp(np.floor(np.ldexp(high, digits)), -digits)  # the highest ones that are not above `high`
+    return np.where((low < multiples) & (multiples <= high), multiples, high)
 
 
 def edges_between(edges: Floats, scores: Floats) -> Floats:
@@ -103,8 +104,9 @@ def edges_between(edges: Floats, scores: Floats) -> Floats:
     # With 0 in front of the scores, the same index gives the score before.
     below, above = np.append(0.0, distinct)[next_score[is_finite]], distinct[next_score[is_finite]]
     # A number in the middle half of the gap between both scores; if the gap is too small for one, the score above.
-    quarter, moved_edges = (above - below) / 4, np.full(len(edges), np.inf)
+    quarter = (above - below) / 4
     numbers = between(below + quarter, above - quarter)
+    moved_edges = np.full(len(edges), np.inf)  # inf, which no score reaches, stays
     moved_edges[is_finite] = np.where(below < numbers, numbers, above)
     return moved_edges
 
@@ -129,7 +131,7 @@ def collapse(scores: Floats, hits: NDArray[np.bool_]) -> WeightedPairs:
 def collapse_groups(
     scores: Floats, hits: NDArray[np.bool_], groups: NDArray[Any], n_groups: int
 ) -> tuple[WeightedPairs, list[WeightedPairs]]:
-    """Find the distinct (score, hit) pairs of each group and how often each occurs, by sorting integer keys.
+    """Find the distinct (score, hit) pairs of each group and how often each occurs.
 
     scores, hits: n pairs; scores in [0, 1]. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
     RETURNS (tuple): (the weighted pairs of all groups one after the other, those of no group first; a list of the weighted
@@ -137,7 +139,7 @@ def collapse_groups(
     """
     # The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit.
     # Scores that are float32 numbers (of heads that normalize in float32) need half the memory and half the time.
-    keys: NDArray[Any] = scores.astype(np.float32)
+    keys: NDArray[Any] = scores.astype(np.float32)  # each becomes an integer: bits of the score, then the hit
     dtype: type = np.float32
     if (keys == scores).all():
         keys = keys.view(np.uint32)
@@ -157,11 +159,10 @@ def collapse_groups(
     last_indices = np.flatnonzero(is_last)
     distinct = keys[last_indices]
     del keys, is_last  # frees memory before more is taken
-    distinct_bounds = np.searchsorted(last_indices, bounds)  # of the groups in `distinct`
+    starts = np.searchsorted(last_indices, bounds)  # start of each group in `distinct`, and the end of the last
     weights = np.diff(last_indices, prepend=-1).astype(np.float64)  # number of equal keys
     is_hit = (distinct & 1).astype(bool)
     np.right_shift(distinct, 1, out=distinct)  # the bits of the scores again
-    values = distinct.view(dtype).astype(np.float64, copy=False)
-    slices = [slice(start, end) for start, end in zip(distinct_bounds[:-1], distinct_bounds[1:], strict=True)]
-    # The first slice contains the pairs without a group.
-    return (values, is_hit, weights), [(values[part], is_hit[part], weights[part]) for part in slices[1:]]
+    distinct_scores = distinct.view(dtype).astype(np.float64, copy=False)
+    slices = [slice(start, end) for start, end in zip(starts[1:-1], starts[2:], strict=True)]  # without the pairs of no group
+    return (distinct_scores, is_hit, weights), [(distinct_scores[group], is_hit[group], weights[group]) for group in slices]

@@ -88,17 +88,17 @@ def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
     """Return (document number of each of n pairs, from 0; number of documents). RAISES C002: not one document per pair."""
     names = np.asarray(documents)
     if names.shape != (n,):
-        purpose = "A bootstrap over documents"
-        raise calib_error("C002", what=purpose, first="pair", second="document", n_first=n, n_second=names.size)
+        what = "A bootstrap over documents"
+        raise calib_error("C002", what=what, first="pair", second="document", n_first=n, n_second=names.size)
     distinct, codes = np.unique(names, return_inverse=True)
     return codes.astype(np.intp), len(distinct)
 
 
 def folds_of(documents: Ints, n_folds: int) -> Ints:
-    """Return the fold of each pair: documents with neighbouring numbers share a fold, and folds have about equally many pairs.
+    """Return the fold of each of n pairs, from 0, (n,); folds are runs of documents with about equally many pairs.
 
-    So parts of one text that a converter cut into several documents are seldom in different folds. documents (Ints): The
-    document of each pair. n_folds (int): Number of folds, which is reduced to the number of documents if that is lower.
+    Documents with neighbouring numbers share a fold, since a converter may have cut one text into several of them.
+    documents (Ints): Number of each pair's document, (n,). n_folds (int): Maximum number of folds: few documents have fewer.
     """
     _, codes = np.unique(documents, return_inverse=True)
     counts = np.bincount(codes)
@@ -129,15 +129,15 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
 def thin_out(documents: Ints, n_most: float) -> Ints:
     """Select about n_most pairs: all pairs of some documents, at least two, which are evenly spaced in the order of documents.
 
-    documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending; all if there are no more.
+    documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending; of all, if these are no more.
     """
     if len(documents) <= n_most:
         return np.arange(len(documents))
     _, codes = np.unique(documents, return_inverse=True)
-    n = int(codes.max()) + 1
-    n_kept = min(n, max(2, int(n * n_most / len(documents))))  # two are the fewest that can be compared
-    is_kept = np.zeros(n, dtype=bool)
-    is_kept[np.arange(n_kept) * n // n_kept] = True
+    n_documents = int(codes.max()) + 1
+    n_kept = min(n_documents, max(2, int(n_documents * n_most / len(documents))))  # two are the fewest that can be compared
+    is_kept = np.zeros(n_documents, dtype=bool)
+    is_kept[np.arange(n_kept) * n_documents // n_kept] = True
     return np.flatnonzero(is_kept[codes])
 
 
@@ -148,20 +148,20 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
         without known sentences is cut anywhere.
     RETURNS (Ints | None): Run of each token, from 0; None for DOCUMENTS_TO_CHOOSE documents or more, or too few tokens.
     """
-    names = np.unique(documents)
-    if len(names) >= DOCUMENTS_TO_CHOOSE or len(documents) < _TOKENS * DOCUMENTS_TO_CHOOSE:
+    numbers = np.unique(documents)
+    if len(numbers) >= DOCUMENTS_TO_CHOOSE or len(documents) < _TOKENS * DOCUMENTS_TO_CHOOSE:
         return None
     size = max(_TOKENS, len(documents) / _MOST)  # mean number of tokens in a run
     runs, n_runs = np.zeros(len(documents), dtype=np.intp), 0
-    for name in names.tolist():
-        index = np.flatnonzero(documents == name)
-        begins = np.flatnonzero(starts[index])  # where the document may be cut
-        begins = begins if begins.max(initial=0) else np.arange(len(index))  # no start after the first token: anywhere
-        n_parts = max(1, round(len(index) / size))
-        targets = np.arange(1, n_parts) * len(index) / n_parts  # cuts into equal parts; each moves to the next sentence
-        cuts = np.unique(begins[np.minimum(np.searchsorted(begins, targets), len(begins) - 1)])
-        runs[index] = n_runs + np.searchsorted(cuts[cuts > 0], np.arange(len(index)), side="right")
-        n_runs = int(runs[index[-1]]) + 1
+    for number in numbers.tolist():
+        tokens = np.flatnonzero(documents == number)
+        places = np.flatnonzero(starts[tokens])  # where the document may be cut: before these of its tokens
+        places = places if places.max(initial=0) else np.arange(len(tokens))  # no start after the first token: anywhere
+        n_parts = max(1, round(len(tokens) / size))
+        targets = np.arange(1, n_parts) * len(tokens) / n_parts  # cuts into equal parts; each moves to the next place
+        cuts = np.unique(places[np.minimum(np.searchsorted(places, targets), len(places) - 1)])
+        runs[tokens] = n_runs + np.searchsorted(cuts[cuts > 0], np.arange(len(tokens)), side="right")
+        n_runs = int(runs[tokens[-1]]) + 1
     return runs
 
 

@@ -33,6 +33,6 @@ def salt_digests(values: Digests, salt: str) -> Digests:
     if not salt:
         return values
     distinct, indices = np.unique(values, return_inverse=True)
-    key, blocks = blake2b(salt.encode()).digest(), distinct.astype("<u8").tobytes()
+    key, blocks = blake2b(salt.encode()).digest(), distinct.astype("<u8").tobytes()  # 8 bytes for each value
     digest_bytes = b"".join(blake2b(blocks[i : i + 8], digest_size=8, key=key).digest() for i in range(0, len(blocks), 8))
     return np.frombuffer(digest_bytes, dtype="<u8").astype(np.uint64)[indices.reshape(-1)]

@@ -85,15 +85,17 @@ def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool 
     fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Keep a prefix B-, I-, L- or U-.
     """
     prefix, name = split_prefix(label) if has_prefix else ("", label)
-    counterpart = table.get(name, name)  # "O" gets no prefix
-    return prefix + counterpart if counterpart not in ("", OUTSIDE) else counterpart or fallback
+    counterpart = table.get(name, name)
+    if counterpart in ("", OUTSIDE):
+        return counterpart or fallback  # without a prefix
+    return prefix + counterpart
 
 
 def merge_labels(counterparts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     """Return (the distinct counterparts, by first occurrence; the index among them of each counterpart, -1 for "")."""
     names = tuple(dict.fromkeys(filter(None, counterparts)))
-    column = {name: i for i, name in enumerate(names)} | {"": -1}
-    return names, np.array([column[name] for name in counterparts], dtype=np.intp)
+    index_of = {name: i for i, name in enumerate(names)} | {"": -1}
+    return names, np.array([index_of[name] for name in counterparts], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -119,19 +121,16 @@ class UnknownGold:
     ) -> UnknownGold:
         """Build from numbers of tokens.
 
-        confusion_counts: (predicted label, gold label) -> tokens. n: Tokens with an unknown gold label. gold: Gold label ->
-        tokens. labels: The labels of the component.
+        confusion_counts: (predicted label, gold label) -> number of tokens. n: Number of tokens with an unknown gold label.
+        gold: Gold label -> number of tokens. labels: The labels of the component.
         """
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
-        confusions = [
-            (predicted_label, gold_label, count)
-            for (predicted_label, gold_label), count in Counter(confusion_counts).most_common()
-        ]
+        confusions = [(*labels_of_both, count) for labels_of_both, count in Counter(confusion_counts).most_common()]
         counterparts: dict[str, str] = {}
         # Most frequent confusions come first, so that each label that the gold lacks gets its most frequent gold label.
-        for predicted_label, gold_label, _ in confusions:
-            if predicted_label not in ("", OUTSIDE) and predicted_label not in gold:
-                counterparts.setdefault(predicted_label, gold_label)
+        for label, gold_label, _ in confusions:
+            if label not in ("", OUTSIDE) and label not in gold:
+                counterparts.setdefault(label, gold_label)
         known_labels = set(labels)
         pairs = [pair for pair in confusions if pair[1] not in known_labels]
         return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
@@ -141,14 +140,9 @@ class UnknownGold:
         counts: Counter[str] = Counter()
         for _, gold_label, n in self.pairs:
             counts[gold_label] += n
-        pairs = ", ".join(
-            f"{predicted_label or 'nothing'} for {gold_label} ({n:,})"
-            for predicted_label, gold_label, n in self.pairs[:_MOST_NAMES]
-        )
-        label_map = {
-            predicted_label: "" if gold_label == OUTSIDE else gold_label
-            for predicted_label, gold_label in self.counterparts.items()
-        }
+        first_pairs = self.pairs[:_MOST_NAMES]
+        pairs = ", ".join(f"{label or 'nothing'} for {gold_label} ({n:,})" for label, gold_label, n in first_pairs)
+        label_map = {label: "" if gold_label == OUTSIDE else gold_label for label, gold_label in self.counterparts.items()}
         return {
             "n": f"{self.n:,}",
             "share": f"{100 * self.share:.1f}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,15 +20,14 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
         (all pairs of the token are misses), -2 if there is none (the token is left out).
     RETURNS (Pairs): Rows keep the numbers of the tokens in `marginals`. RAISES C002: gold of another length.
     """
-    columns = np.asarray(gold, dtype=np.intp)
-    if columns.shape != (marginals.n_tokens,):
-        raise calib_error(
-            "C002", what="Pairing", first="token", second="gold tag", n_first=marginals.n_tokens, n_second=columns.size
-        )
+    columns, n_tokens = np.asarray(gold, dtype=np.intp), marginals.n_tokens
+    if columns.shape != (n_tokens,):
+        raise calib_error("C002", what="Pairing", first="token", second="gold tag", n_first=n_tokens, n_second=columns.size)
     gold_tags = columns[marginals.rows]  # of the token of each marginal
     keep = gold_tags != -2
     hits = gold_tags[keep] == marginals.tags[keep]
-    return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, int(np.count_nonzero(columns != -2)))
+    n_units = int(np.count_nonzero(columns != -2))  # tokens with gold
+    return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, n_units)
 
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
@@ -47,35 +46,32 @@ def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
     first, second (Pairs): The pairs of both sets; rows are numbers of tokens in the text.
     RETURNS (tuple): The pairs, and the index of each in the concatenation of first and second.
     """
-    rows, tags, scores, hits = (
-        np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("rows", "tags", "scores", "hits")
-    )
+    rows = np.concatenate([first.rows, second.rows])
     order = np.argsort(rows, kind="stable")
-    return Pairs(rows, tags, scores, hits, first.n_units + second.n_units).take(order), order
+    return replace(concatenate([first, second]), rows=rows).take(order), order
 
 
 def top_pairs(pairs: Pairs) -> Ints:
     """Return the index of the highest-scored pair of each token or entity; among equal scores the pair with the lowest tag."""
-    if not len(pairs):
-        return np.zeros(0, dtype=np.intp)
-    order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.diff(pairs.rows[order]) != 0
-    return order[first]
+    order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))  # by token, then the highest score first
+    is_first = np.ones(len(order), dtype=bool)  # of its token
+    is_first[1:] = np.diff(pairs.rows[order]) != 0
+    return order[is_first]
 
 
 def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
     """Return whether each entry is the highest-scored of its token, the first of equal ones. rows: Token of each, ascending."""
-    begins = np.empty(len(rows), dtype=bool)
-    begins[:1], begins[1:] = True, rows[1:] != rows[:-1]
-    starts = begins.nonzero()[0]
+    is_first = np.ones(len(rows), dtype=bool)  # whether each entry is the first of its token
+    is_first[1:] = rows[1:] != rows[:-1]
+    starts = is_first.nonzero()[0]
     if len(starts) == len(rows):  # one entry for each token
-        return begins
-    token_numbers = begins.cumsum() - 1
+        return is_first
+    token_numbers = is_first.cumsum() - 1
     is_top = scores == np.maximum.reduceat(scores, starts)[token_numbers]
     if np.count_nonzero(is_top) > len(starts):  # equal scores: unmark all but the first of each token
-        equal = is_top.nonzero()[0]
-        is_top[equal[1:][rows[equal[1:]] == rows[equal[:-1]]]] = False
+        top = is_top.nonzero()[0]
+        is_repeated = rows[top[1:]] == rows[top[:-1]]
+        is_top[top[1:][is_repeated]] = False
     return is_top
 
 

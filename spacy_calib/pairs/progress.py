@@ -43,9 +43,8 @@ class Progress:
         shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
         ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
         names = [*stages] or [self.stage] * len(sizes)
-        return [
-            replace(self, start=start, stop=stop, stage=name) for name, start, stop in zip(names, ends, ends[1:], strict=False)
-        ]
+        parts = zip(names, ends, ends[1:], strict=False)
+        return [replace(self, start=start, stop=stop, stage=name) for name, start, stop in parts]
 
 
 # The default: reports nothing.

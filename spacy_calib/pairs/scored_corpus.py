@@ -149,7 +149,7 @@ class ScoredCorpus:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of words in each row (1 for a token), 0 for white space, shape (n,)."""
+        """Number of words in each row, shape (n,): 1 for a token, that of its text for a document, 0 for white space."""
         words = self.words.tolist()
         counts = (len(word.split()) if self.of_documents else not word.isspace() for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
@@ -157,26 +157,27 @@ class ScoredCorpus:
     def pairs(self) -> JudgedPairs:
         """Return a pair for each of the m scores whose token has gold: the score, and whether its tag is right."""
         keep = self.hits != UNKNOWN
-        has_gold = np.zeros(len(self), dtype=bool)
-        has_gold[self.rows[keep]] = True
         rows = self.rows[keep]
-        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(has_gold.sum()))
+        n_with_gold = len(np.unique(rows))
+        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, n_with_gold)
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:
         """Return a pair per token: its predicted label, and whether this is right. rows: Tokens with gold; None for all."""
         # The tag of a pair is a column of the source, known from the token's score for this label.
-        columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
+        columns = self.labels.copy()
+        matches = np.flatnonzero(self.tags == self.labels[self.rows])  # scores of predicted labels
         columns[self.rows[matches]] = self.columns[matches]
-        keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated)) if rows is None else rows
-        pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
-        return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
+        if rows is None:
+            rows = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
+        pairs = Pairs(np.arange(len(rows)), columns[rows], self.raw[rows], self.right[rows] == RIGHT, len(rows))
+        return JudgedPairs(pairs, self.calibrated[rows], self.documents[rows], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
         """Return a pair for each span with gold: its score, and whether it is right. labels: Span labels of the source."""
         spans, column = self.spans, {label: i for i, label in enumerate(labels)}
         keep = np.flatnonzero(spans.right != UNKNOWN)
-        column_of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
+        column_of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)  # -1: unknown to the source
         tags = column_of_name[spans.labels[keep]]
         pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)

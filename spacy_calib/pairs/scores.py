@@ -33,18 +33,17 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
     if scores.ndim != 2:
         raise calib_error("C001", name="marginals", wanted="an array (tokens, tags)", given=f"shape {scores.shape}")
     check_threshold(threshold)
-    rows, tags, scores_kept = [], [], []
-    step = max(1, _BLOCK_CELLS // max(1, scores.shape[1]))
+    parts, n_tags = [], scores.shape[1]
+    step = max(1, _BLOCK_CELLS // max(1, n_tags))  # number of tokens in a block
     for start in range(0, max(1, len(scores)), step):
         block = scores[start : start + step]
+        cells = block.ravel()
         # flatnonzero on the flat view is several times as fast as nonzero in two dimensions; the threshold is an array,
         # so that every numpy compares float32 scores with it in float64
-        flat = np.flatnonzero(block.ravel() >= np.array([threshold]))
-        row = flat // max(1, scores.shape[1])  # by one number: several times as fast as divmod
-        rows.append(row + start)
-        tags.append(flat - row * scores.shape[1])
-        scores_kept.append(block.ravel()[flat].astype(np.float64))
-    return Marginals(np.concatenate(rows), np.concatenate(tags), np.concatenate(scores_kept), len(scores))
+        flat = np.flatnonzero(cells >= np.array([threshold]))
+        rows = flat // max(1, n_tags)  # by one number: several times as fast as divmod
+        parts.append(Marginals(rows, flat - rows * n_tags, cells[flat].astype(np.float64), len(block)))
+    return stack(parts)
 
 
 def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
@@ -56,10 +55,9 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
     csr = matrix.tocsr(copy=True)
     csr.sum_duplicates()
     coo = csr.tocoo()
-    keep = coo.data >= np.array([threshold])
-    return Marginals(
-        coo.row[keep].astype(np.intp), coo.col[keep].astype(np.intp), coo.data[keep].astype(np.float64), matrix.shape[0]
-    )
+    keep = coo.data >= np.array([threshold])  # an array, so that every numpy compares float32 scores in float64
+    rows, tags = coo.row[keep].astype(np.intp), coo.col[keep].astype(np.intp)
+    return Marginals(rows, tags, coo.data[keep].astype(np.float64), matrix.shape[0])
 
 
 class Scores(Protocol):
@@ -131,15 +129,13 @@ class LogitScores:
         """Return the entries whose softmax score reaches the threshold, computed for some tokens at a time to save memory."""
         n_labels = max(1, self.logits.shape[1])
         step = max(1, self._CELLS // n_labels)
-        if self.n_tokens <= step:
-            return self._above(self.logits, threshold, n_labels)
-        starts = range(0, self.n_tokens, step)
+        starts = range(0, max(1, self.n_tokens), step)
         return stack([self._above(self.logits[start : start + step], threshold, n_labels) for start in starts])
 
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
         """Return the softmax scores at or above the threshold, without computing those far below it."""
         odds, sums = self._odds(logits)
-        # Only what may reach the threshold is divided by the sum.
+        # Only what may reach the threshold is divided by the sum of its row. `flat`: indices in the flat array.
         flat = (odds >= (sums * (threshold * (1 - ROUNDING)))[:, None]).ravel().nonzero()[0]
         rows = flat // n_labels
         scores = odds.ravel()[flat] / sums[rows]
@@ -179,11 +175,12 @@ class SparseScores:
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         entries = zip(self.marginals.rows.tolist(), self.marginals.tags.tolist(), strict=True)
         score_of = dict(zip(entries, self.marginals.scores.tolist(), strict=True))
-        return np.array([score_of.get(key, self.absent) for key in zip(rows.tolist(), columns.tolist(), strict=True)])
+        requested = zip(rows.tolist(), columns.tolist(), strict=True)
+        return np.array([score_of.get(entry, self.absent) for entry in requested])
 
 
 def stack(parts: Sequence[Marginals]) -> Marginals:
-    """Join the marginals of consecutive runs of tokens; `names` are kept if the first part has them."""
+    """Join the marginals of consecutive runs of tokens, numbering tokens on; `names` are kept if the first part has them."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

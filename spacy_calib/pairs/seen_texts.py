@@ -22,7 +22,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, each a whole document or one sentence: digest, number of words, number of its document, whether it is whole."""
+    """n texts, each (n,): digest, number of words, number of its document, whether it is a whole document or one sentence."""
 
     digests: Digests
     words: Ints
@@ -85,18 +85,18 @@ class FitTextDigests(Serializable):
         is_comparable = is_long & (is_complete | (digests <= self.digests[-1:].max(initial=0)))
         n_documents = int(units.documents.max()) + 1 if len(units.documents) else 0
 
-        def count_words(mask: NDArray[np.bool_]) -> Floats:
+        def count_words(mask: NDArray[np.bool_]) -> Floats:  # in each document
             return np.bincount(units.documents[mask], units.words[mask], n_documents).astype(np.float64)
 
-        # Sentences of the documents that are not known as a whole.
-        in_sentences = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & is_known])
-        words_compared = count_words(units.whole & is_known) + count_words(in_sentences & is_comparable)
-        words_seen = count_words(units.whole & is_known) + count_words(in_sentences & is_known)
+        is_known_document = units.whole & is_known
+        is_sentence = ~units.whole & ~np.isin(units.documents, units.documents[is_known_document])  # of the other documents
+        words_compared = count_words(is_known_document) + count_words(is_sentence & is_comparable)
+        words_seen = count_words(is_known_document) + count_words(is_sentence & is_known)
         is_compared = words_compared > 0
         if not is_compared.any():
             return None
-        half_seen = int((2 * words_seen[is_compared] >= words_compared[is_compared]).sum())
-        return TrainTestOverlap(int(is_compared.sum()), half_seen, float(words_seen.sum() / words_compared.sum()))
+        n_half_seen = int((2 * words_seen[is_compared] >= words_compared[is_compared]).sum())
+        return TrainTestOverlap(int(is_compared.sum()), n_half_seen, float(words_seen.sum() / words_compared.sum()))
 
 
 def format_overlap_warning(overlap: dict[str, Any] | None) -> str | None:

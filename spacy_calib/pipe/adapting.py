@@ -47,48 +47,48 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         span steps with out-of-fold adapted scores of the spans, None if the pipe calibrates no spans.
     """
     state_before, groups = pipe.learned, pipe.groups
-    assert groups is not None
-    # How far off the scores of a fit, or of a pretrained calibration, are expected to be in another domain.
+    assert groups is not None  # the pipe is fitted
+    # A prior: how far off the scores of a fit, or of a pretrained calibration, are expected to be in another domain.
     token_prior, span_prior = TOKEN_PRIOR, SPAN_PRIOR
     if pipe.fit_info.pretrained is not None:
         token_prior, span_prior = PRETRAINED_TOKEN_PRIOR, PRETRAINED_SPAN_PRIOR
-    tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, token_prior)
-    spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, span_prior)
-    adaptation = {
+    tokens, token_step, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, token_prior)
+    span_fit, span_step = adapt_spans(inputs.spans, state_before.spans, view, span_prior)
+    texts_before, overlap = state_before.seen_texts, state_before.overlap_with(inputs.texts)
+    summary = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
-        "seen": state_before.overlap_with(inputs.texts),
-        "tokens": fit.describe(inputs.source.labels),
-        "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
+        "seen": overlap,
+        "tokens": token_step.describe(inputs.source.labels),
+        "spans": None if span_step is None else span_step.describe(inputs.source.span_labels),
     }
-    texts_before = state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
     record = None  # statistics of the documents, which at least two with tokens can give
     if judged_pairs is not None:
-        record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
-    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
+        record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, span_fit, unlabelled_pairs)
     state = replace(
         state_before,
         tokens=tokens,
-        spans=state_before.spans if spans is None else spans.calibration,
+        spans=state_before.spans if span_fit is None else span_fit.calibration,
         record=None if record is None else record.to_bytes(),
         seen_state=seen_texts.state(),
-        info=replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation]),
+        info=replace(state_before.info, adaptations=[*state_before.info.adaptations, summary]),
     )
-    warn_of_adaptation(pipe, adaptation)
-    save_errors(pipe, inputs, pairs_with_errors, groups, spans, state_before.spans.groups)
-    return state, judged_pairs, spans
+    warn_of_adaptation(pipe, inputs.n_docs, overlap)
+    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
+    save_errors(pipe, inputs, pairs_with_errors, groups, span_fit, state_before.spans.groups)
+    return state, judged_pairs, span_fit
 
 
-def warn_of_adaptation(pipe: Calibrator, adaptation: dict[str, Any]) -> None:
-    """Warn if an adaptation is unreliable: one document only, texts of the fit, or other weights.
+def warn_of_adaptation(pipe: Calibrator, n_docs: int, overlap: Mapping[str, Any] | None) -> None:
+    """Warn if an adaptation is unreliable: one document only, texts of the fit, or other weights of the component.
 
-    adaptation (dict): "docs" (number of documents), "seen" (overlap of the texts with the fit data, as a dict, or None).
+    overlap (Mapping | None): Overlap of the texts with the fit data (fields of a TrainTestOverlap); None if unknown.
     """
-    if adaptation["docs"] < 2:
+    if n_docs < 2:
         pipe.warn("CW13")
-    if adaptation["seen"] is not None and adaptation["seen"]["many"]:
-        pipe.warn("CW14", share=round(100 * adaptation["seen"]["share"]))
+    if overlap is not None and overlap["many"]:
+        pipe.warn("CW14", share=round(100 * overlap["share"]))
     if pipe.lookup.weights_changed():
         pipe.warn("CW04", component=pipe.source.component)
 
@@ -104,40 +104,44 @@ def adapt_tokens(
         the context computed from all tokens), for `adapt_spans`.
     """
     data, threshold = inputs.data, inputs.settings.threshold
+    # All pairs in text order, as a context looks at all tokens; `order` is the index of each, those with gold counted first.
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
     steps = [step for step in calibration_before.steps if not isinstance(step, Normalization)]
-    predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))
+    predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))  # of pairs above the threshold
     index = np.flatnonzero(all_pairs.scores >= threshold)
     pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
-    has_gold = order[index] < len(data.pairs)  # `order` counts the pairs with gold first
+    has_gold = order[index] < len(data.pairs)
     with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)
     entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     last_steps = calibration.steps_after(fit.adaptation)
-    new_scores = apply_steps((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
-    judged_pairs, held_out = None, fit.held_out
-    if held_out is not None:
-        scores = apply_steps(last_steps, predictions.take(with_gold).replace_unchecked(scores=held_out)).scores
+    judged_pairs = None
+    if fit.held_out is not None:  # scores by adaptations that were fitted to the other documents
+        adapted = predictions.take(with_gold).replace_unchecked(scores=fit.held_out)
+        scores = apply_steps(last_steps, adapted).scores
         judged_pairs = JudgedPairs(pairs.take(with_gold), scores, documents[with_gold], inputs.unit)
-    unlabelled_pairs = JudgedPairs(pairs.take(without_gold), new_scores, documents[without_gold])
+    unlabelled_scores = apply_steps((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
+    unlabelled_pairs = JudgedPairs(pairs.take(without_gold), unlabelled_scores, documents[without_gold])
     return calibration, fit, judged_pairs, unlabelled_pairs, predictions.view
 
 
 def adapt_spans(
-    data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = SPAN_PRIOR
+    data: SpanData | None, calibration_before: SpanCalibration, view: Any = None, prior: Prior = SPAN_PRIOR
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit an adaptation step to the calibrated scores of the spans with known gold. view (Any): From `adapt_tokens`.
+    """Fit an adaptation step to the calibrated scores of the spans with known gold.
 
+    view (Any): Features of all tokens, from `adapt_tokens`, for a span context. prior (Prior): How far scores may be off.
     RETURNS (tuple): The adapted steps with out-of-fold scores of the spans on the Docs, or their scores before the adaptation
         if there is a single document; the fitted adaptation. (None, None) if the pipe does not calibrate spans.
     """
-    if calibration_before.groups is None:
+    if data is None or calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
     calibration.cutoffs = None  # only scores are needed here, so the labels given below are ()
-    index = np.concatenate([data.known_indices, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])  # then candidates
+    candidate_indices = np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)  # other spans with known gold
+    index = np.concatenate([data.known_indices, candidate_indices])
     spans = data.spans.take(index)
     scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
@@ -145,8 +149,8 @@ def adapt_spans(
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     if (cutoffs := calibration_before.cutoffs) is not None:
         calibration.cutoffs = replace(cutoffs, sample=None)  # its sample shows the precision of other scores only
-    held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
-    return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
+    new_scores = scores if fit.held_out is None else fit.held_out
+    return SpanFit(calibration, data, new_scores[: len(data.known_indices)]), fit  # spans on the Docs come first
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +193,8 @@ class ScoredUnits:
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
         """Take the highest-scored label of each token or document, or all its labels if it may have several (`overlapping`).
 
-        columns (Ints): Number in the keys of each of the pipe's labels: its column in the new fit, -1 if that does not have the
-            label; shape (n_labels,). RETURNS (ScoredUnits | None): None without pairs.
+        columns (Ints): Column of each of the pipe's labels in the new fit, which the keys contain; -1 if the fit does not have
+            the label; shape (n_labels,). RETURNS (ScoredUnits | None): None without pairs.
         """
         if judged_pairs is None:
             return None
@@ -207,8 +211,8 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
         the fit under the label names of `present`, with Docs that the pipes before the source have processed.
     RETURNS (FitComparison): Which one has the lowest loss, or, if they cannot be compared, which one is kept and why.
     """
-    annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
-    present_texts = present.learned.seen_texts
+    annotation, present_texts = get_annotation(fit.fit_info.layer), present.learned.seen_texts
+    present.lookup = SourceLookup(present, fit.lookup.nlp)  # the former pipe is in no pipeline any more
     overlap = None if present_texts is None else present_texts.overlap_with(texts_of(annotation, examples))
     if overlap is not None and overlap.is_fit_data:
         why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
@@ -217,12 +221,12 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     if units is None or len(np.unique(units.documents)) < 2:
         return FitComparison(PRESENT, why="all labels are in one document, so there are no held-out ones")
     try:
-        scores_before, performance = _adapt_detached(present, examples)
+        present_scores, performance = _adapt_detached(present, examples)
     except CalibError as error:
         return FitComparison(FIT, why=f"it cannot read this gold ({error.message})")
     rivals = {
-        PRESENT: _units_to_compare(fit, present, *scores_before),
-        ADAPTED: _units_to_compare(fit, present, present.held_out, present.held_out_spans),
+        PRESENT: _units_to_compare(fit, present, *present_scores),
+        ADAPTED: _units_to_compare(fit, present, present.held_out, present.held_out_spans),  # as `_adapt_detached` left them
     }
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
@@ -234,16 +238,16 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 
 
 def _compares_spans(fit: Calibrator) -> bool:
-    """Return whether fits are compared by the scores of spans, such as entities; the sentences of a parser do not count."""
+    """Return whether to compare fits by scores of spans, such as entities, not of tokens; a parser's sentences do not count."""
     return fit.held_out_spans is not None and not fit.fit_info.kind.of_arcs
 
 
 def _units_to_compare(
     fit: Calibrator, pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None
 ) -> ScoredUnits | None:
-    """Return the units by which a pipe is compared with a new fit, with the label columns of that fit; None without scores.
+    """Return the scored units by which a pipe is compared with a new fit: spans or labels; None without scores.
 
-    judged_pairs (JudgedPairs | None), spans (SpanFit | None): Out-of-fold scores of the pipe.
+    judged_pairs (JudgedPairs | None), spans (SpanFit | None): Out-of-fold scores of `pipe`, of which one kind is used.
     """
     if _compares_spans(fit):
         return ScoredUnits.from_spans(spans)
@@ -266,8 +270,9 @@ def _adapt_detached(
     with warnings.catch_warnings():  # the fit to the same gold has given these warnings
         warnings.filterwarnings("ignore", message=r"\[CW(04|13|14|65)\]")
         inputs = read_fit_inputs(pipe, examples, FitArguments(), in_runs=True)
+        # An adaptation with the prior NO_CHANGE changes nothing: it gives the present scores, of the same units.
         _, _, judged_pairs, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)
-        spans = None if inputs.spans is None else adapt_spans(inputs.spans, pipe.spans, view, NO_CHANGE)[0]
+        span_fit, _ = adapt_spans(inputs.spans, pipe.spans, view, NO_CHANGE)
         pipe.learned, pipe.held_out, pipe.held_out_spans = learn_adaptation(pipe, inputs)
     performance, nlp.meta = dict(nlp.meta.get("performance", {})), meta
-    return (judged_pairs, spans), performance
+    return (judged_pairs, span_fit), performance

@@ -40,10 +40,10 @@ from ..pairs.documents import count_in_words
 from ..pairs.pairing import JudgedPairs
 from ..pairs.progress import UNREPORTED, Progress
 from ..pairs.scores import Scores
-from ..sources.find import BoundSource, count_new_labels, find_component
+from ..sources.find import count_new_labels, find_component
 from ..sources.mapped import MappedScores, with_map
 from ..sources.source import restore_on_failure
-from ..types import Floats, Groups, Ints, Spans
+from ..types import Floats, Groups, Ints
 from .factory import PipeSettings
 from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
 from .saved import dump, load_part, read
@@ -56,19 +56,6 @@ _FILE = "calibration.msgpack"
 _Pipe = TypeVar("_Pipe", bound="Calibrator")
 
 
-def calibrated_spans(
-    calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
-) -> SpanScores:
-    """Calibrate the scores of the spans that a source read.
-
-    event (str): When a span counts as right, which the result records. layer (str): Annotation of the token labels that decide
-    whether a span is right, "" if its own label does. view (Any): What the context computed from the tokens, or None.
-    """
-    raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
-    calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
-    return SpanScores(spans, source.span_labels, raw, *calibrated, event, layer)
-
-
 def flag_tokens(
     cutoffs: RecallCutoffs,
     scores: Scores,
@@ -77,23 +64,24 @@ def flag_tokens(
     annotation: Annotation,
     threshold: float,
 ) -> Flags:
-    """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each.
+    """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each flagged one.
 
     cutoffs (RecallCutoffs): One of P(inside an entity) if `per` is "all", one of P(type) for each type if it is "label".
     scores (Scores): Raw scores of all labels. calibrated (CalibratedEntries): Calibrated scores of labels above the threshold.
     labels (Sequence[str]): Label of each column of the scores, of the kind `annotation`. threshold (float): Minimum raw score.
     """
     types, marginals = EntityTypes.from_labels(labels, annotation.kind.has_prefixes), calibrated.marginals
-    n = marginals.n_tokens
-    entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
-    by_key = cutoffs.flags(entries, types)
-    is_flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
+    entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, marginals.n_tokens, threshold)
+    flags_by_key = cutoffs.flags(entries, types)  # "all" or name of a type -> whether each token reaches its cut-off
+    none_flagged = np.zeros(marginals.n_tokens, dtype=bool)
+    is_flagged = np.any([none_flagged, *flags_by_key.values()], axis=0)
     silent_rows = find_silent(scores, marginals.rows)  # tokens without scores
     is_flagged[silent_rows] = False
     rows = np.flatnonzero(is_flagged)
     probabilities = _type_probabilities(scores, entries, types, rows)
-    if cutoffs.per == "label":  # only types whose own cut-off is reached
-        probabilities[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
+    if cutoffs.per == "label":  # only types whose own cut-off is reached can be the top type
+        is_reached = np.array([flags_by_key.get(name, none_flagged)[rows] for name in types.names])
+        probabilities[~is_reached] = -1.0
     top_types = probabilities.argmax(axis=0)
     flag_scores = entries.inside_probability[rows] if cutoffs.per == "all" else probabilities[top_types, np.arange(len(rows))]
     values = is_flagged.astype(np.int8)
@@ -103,19 +91,20 @@ def flag_tokens(
 
 def _type_probabilities(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
     """Return P(entity type) of the tokens `rows`, (n_types, len(rows)): calibrated if the type has an entry there, else raw."""
-    result = np.zeros((len(types.names), len(rows)))
+    probabilities = np.zeros((len(types.names), len(rows)))
     for column, type_index in enumerate(types.of_label.tolist()):
-        if type_index >= 0:  # a type has up to four labels: B-, I-, L- and U-
-            result[type_index] += scores.scores_at(rows, np.full(len(rows), column))
+        if type_index >= 0:  # a type has up to four labels (B-, I-, L- and U-), O has no type
+            probabilities[type_index] += scores.scores_at(rows, np.full(len(rows), column))
     for i in range(len(types.names)):
-        result[i] = np.where(entries.has_type(i)[rows], entries.type_probability(i)[rows], result[i])
-    return result
+        probabilities[i] = np.where(entries.has_type(i)[rows], entries.type_probability(i)[rows], probabilities[i])
+    return probabilities
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[np.int8]:
     """Return whether each unit's predicted label reaches its cut-off: 1 or 0, -1 without a score. groups: Of the labels."""
     calibrated, entries_below = batch.calibrated, batch.calibrated.below_threshold
     marginals = calibrated.marginals
+    # Score of each unit's predicted label, and column of that label.
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     is_predicted = hashes == batch.label_hashes[marginals.rows]  # whether an entry is of the label on the Doc
@@ -144,8 +133,7 @@ class WarnOnce:
 
     def silence(self, code: str) -> None:
         """Suppress the warning with this code, which has no values, as if it had been given."""
-        no_values: dict[str, object] = {}
-        self.warned_keys.add(f"{code}{no_values}")  # the same key as in `__call__`
+        self.warned_keys.add(f"{code}{{}}")  # the key of `__call__` for no values
 
 
 def _level_of_user() -> int:
@@ -169,8 +157,7 @@ class Calibrator(Pipe, PipeSettings):
         self.learned = PipeState()
         self.held_out: JudgedPairs | None = None
         self.held_out_spans: SpanFit | None = None
-        self.lookup = SourceLookup(self, nlp)
-        self.warn = WarnOnce(self)
+        self.lookup, self.warn = SourceLookup(self, nlp), WarnOnce(self)
         self.name = name
         PipeSettings.__init__(self, **settings)  # checks the settings, and makes each an attribute
         self._check_prefix(nlp)
@@ -219,8 +206,6 @@ class Calibrator(Pipe, PipeSettings):
         extents = [count_in_words(adaptation["unit"], adaptation["docs"]) for adaptation in info.adaptations]
         fit_text += "".join(f", adapted to {extent}" for extent in extents)
         return f"<Calibrator '{self.name}' of {source} ({plain_name(info.layer)}), {fit_text}>"
-
-    # Learned state
 
     @property
     def fitted(self) -> bool:
@@ -279,8 +264,6 @@ class Calibrator(Pipe, PipeSettings):
     def normalize(self, normalize: bool | str) -> None:
         self.tokens.normalize = check_normalize(normalize)
 
-    # Prediction
-
     def __call__(self, doc: Doc) -> Doc:
         error_handler = self.get_error_handler()
         try:
@@ -309,7 +292,10 @@ class Calibrator(Pipe, PipeSettings):
         if readable is None or not readable.docs:
             return None
         scores = readable.source.source.read(readable.source.component, readable.docs)
-        self._check_component(readable)
+        readable.source = readable.source.with_current_labels()  # a recognizer may have got labels while it was read
+        change = self.lookup.changes(readable.source.component, readable.source.labels)
+        if change:
+            self.warn(change[0], **change[1])
         if has_foreign_entities(readable, scores.spans):
             self.warn("CW05", component=self.source.component)
         if self.source.sets_labels:
@@ -317,7 +303,7 @@ class Calibrator(Pipe, PipeSettings):
         return self._calibrate(readable, scores)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
-        """Select the Docs that the source can read, and warn of the others; None without tokens, or without the component."""
+        """Select the Docs that the source can read, and warn of the others; None if no Doc has tokens, or without component."""
         if not any(map(len, docs)):  # warnings are given once: not for texts without anything to score
             return None
         if self.learned.tokens.maps is None:
@@ -331,23 +317,17 @@ class Calibrator(Pipe, PipeSettings):
             self.warn("CW02", why=why)
         return readable
 
-    def _check_component(self, readable: ReadableDocs) -> None:
-        """Update `readable.source` if the component got labels while it was read, and warn of new labels or changed weights."""
-        readable.source = readable.source.with_current_labels()
-        change = self.lookup.changes(readable.source.component, readable.source.labels)
-        if change:
-            self.warn(change[0], **change[1])
-
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
         """Take the top label of each unit as the prediction on Docs without labels, and update `readable.hashes`."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
-        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).marginals_above(self.threshold)
+        own_scores = scores.inner if isinstance(scores, MappedScores) else scores  # of the labels before the label map
+        marginals = own_scores.marginals_above(self.threshold)
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
     def _calibrate(self, readable: ReadableDocs, scores: Scores) -> Batch:
-        """Apply the learned steps and the cut-offs to the scores of the readable Docs; return all that is written on them."""
+        """Apply the learned steps and cut-offs to the scores of the readable Docs; return all that is to be written on them."""
         source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
         predicted = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
@@ -357,10 +337,12 @@ class Calibrator(Pipe, PipeSettings):
         calibrated = state.tokens.calibrate(scores, self.threshold, words, predicted)
         batch = Batch(readable.indices, calibrated, source.annotation, source.labels, hashes, readable.top_labels)
         batch.token_scores = self.token_scores or not source.annotation.kind.of_entities
-        if scores.spans is not None:
+        if (spans := scores.spans) is not None:
+            raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
+            span_scores, is_accepted = state.spans.calibrate(spans, raw, source.span_labels, calibrated.view)
             # Sentences and links are right if the labels of their tokens are, other spans if their own label is.
             layer = source.annotation.name if source.annotation.kind.span_event else ""
-            batch.spans = calibrated_spans(state.spans, source, scores.spans, self.span_event, layer, calibrated.view)
+            batch.spans = SpanScores(spans, source.span_labels, raw, span_scores, is_accepted, self.span_event, layer)
         if (cutoffs := state.tokens.recall_cutoffs) is not None:
             batch.flags = flag_tokens(cutoffs, scores, calibrated, source.labels, source.annotation, self.threshold)
         if state.tokens.label_cutoffs is not None and self.groups is not None:
@@ -375,20 +357,17 @@ class Calibrator(Pipe, PipeSettings):
                 delete_groups(doc, self.attr, self.score_name)
         if batch is None:
             return
-        readable = [docs[index] for index in batch.indices]
+        scored_docs, layer = [docs[index] for index in batch.indices], batch.annotation.name
         if batch.top_labels is not None:
-            batch.top_labels.write(readable, batch.annotation.name)
-        layer = batch.annotation.name
-        for doc, block in zip(readable, build_blocks(readable, batch), strict=True):
+            batch.top_labels.write(scored_docs, layer)
+        for doc, block in zip(scored_docs, build_blocks(scored_docs, batch), strict=True):
             add_block(doc.user_data, self.attr, block)
             if layer.startswith(SPANS_PREFIX):
                 add_group_scores(doc, plain_name(layer).removeprefix(SPANS_PREFIX), self.attr)
             if self.score_name is not None and batch.spans is not None:
                 write_scored_spans(doc, self.score_name, self.attr)
         if batch.flags is not None:
-            write_doubtful(readable, self.attr, batch.annotation, batch.flags)
-
-    # Fitting
+            write_doubtful(scored_docs, self.attr, batch.annotation, batch.flags)
 
     def fit(
         self,
@@ -459,8 +438,6 @@ class Calibrator(Pipe, PipeSettings):
             span_labels=self.lookup.span_labels(),
             span_groups=self.spans.groups,
         )
-
-    # Saving
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Return the fitted state as bytes, for `from_bytes`."""

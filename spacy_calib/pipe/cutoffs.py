@@ -19,7 +19,7 @@ from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
 from ..pairs.pairing import JudgedPairs
 from ..pairs.scored_corpus import ScoredCorpus
-from ..types import OUTSIDE
+from ..types import OUTSIDE, Ints
 
 if TYPE_CHECKING:
     from .component import Calibrator
@@ -36,16 +36,15 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
     """Return the gold entities (or spans) that align with predicted tokens, which are numbered through all examples."""
-    starts, ends, labels, first = [], [], [], 0
+    starts, ends, labels, doc_start = [], [], [], 0  # doc_start: number of the Doc's first token
     for example in examples:
-        alignment = example.alignment.y2x
         for span in annotation.gold.spans_on(example.reference):
-            tokens = alignment[span.start : span.end]
+            tokens = example.alignment.y2x[span.start : span.end]  # the predicted tokens of these gold tokens
             if len(tokens):
-                starts.append(first + int(tokens.min()))
-                ends.append(first + int(tokens.max()) + 1)
+                starts.append(doc_start + int(tokens.min()))
+                ends.append(doc_start + int(tokens.max()) + 1)
                 labels.append(span.label_)
-        first += len(example.predicted)
+        doc_start += len(example.predicted)
     return GoldEntities(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp), labels)
 
 
@@ -61,7 +60,7 @@ def precision_cutoffs(
 
     pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
     confidence (float): Confidence that the precision is reached, in (0, 1).
-    per (str): "all": one cut-off, with the key "all"; "label" or "group": one for each label or group, with its name as key.
+    per (str): "all": one cut-off, under the key "all"; "label" or "group": one for each label or group, under its name.
     sample (SampledAnswers | None): The answers that `pairs` are from, sampled above former cut-offs. A former cut-off is kept
         or raised: answers below the highest one of their key are left out, and if all others may be accepted it stays.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
@@ -72,7 +71,7 @@ def precision_cutoffs(
     labels = pipe.lookup.labels() if pipe.spans.groups is None else pipe.lookup.span_labels()
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
-    keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)  # the key of each prediction
+    keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)  # key of the cut-off of each prediction
     # Key -> the highest former cut-off among its answers, above which they are a fair sample; 0 for gold that is no sample.
     former_cutoffs = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
     index = np.flatnonzero(pairs.calibrated >= [former_cutoffs[key] for key in keys])
@@ -82,7 +81,7 @@ def precision_cutoffs(
     targets = precision if isinstance(precision, Mapping) else None  # label -> precision
     all_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     required = targets or dict.fromkeys([*all_keys, *keys], precision)  # key -> required precision
-    cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)  # {}: the values, which are found below
+    cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)  # {}: no values yet
     thresholds = find_thresholds(scores, hits, documents, keys.tolist(), required, cutoffs.level)
     rows: dict[str, dict[str, Any]] = {}
     for key in required:
@@ -91,33 +90,40 @@ def precision_cutoffs(
         cutoff = former_cutoff if former_cutoff and threshold.kept == threshold.spans else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
         rows[key] = {"key": key, "cutoff": cutoff, "entities" if event else "documents": threshold.spans, **figures}
-    basis = None  # the sample on which the cut-offs are based, with the expected share of all entities that they accept
-    if sample is not None:
-        accepted = sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores))
-        counts = {"answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from}
-        basis = {**counts, "accepted": accepted}
+    basis = None if sample is None else _describe_sample(sample, documents, sum(row["kept"] for row in rows.values()))
     cutoffs = replace(cutoffs, values={key: row["cutoff"] for key, row in rows.items()}, sample=basis)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
+
+
+def _describe_sample(sample: SampledAnswers, documents: Ints, n_accepted: int) -> dict[str, Any]:
+    """Return what cut-offs save of the sample that they are based on: numbers, and the expected share that they accept.
+
+    documents (Ints): Document of each answer that was used, (n,). n_accepted (int): Answers that the cut-offs accept.
+    """
+    accepted = sample.accepted * n_accepted / max(1, len(documents))
+    counts = {"answers": len(documents), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from}
+    return {**counts, "accepted": accepted}
 
 
 def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
     """Test whether the predictions that a pipe accepts still reach the promised precision, on a random sample of new answers.
 
-    data (Path): Origin of the sample, for messages. confidence (float): Of the tests. RETURNS (dict): "verdict" (HOLDS, BROKEN
-        or UNCLEAR) of all cut-offs, and "rows": for each "key" of a cut-off the "wanted" precision, the number of "answers"
-        about accepted predictions, the number "right" of these, and the "verdict" of this cut-off.
+    data (Path): Origin of the sample, for messages. confidence (float): Confidence of the tests, in (0, 1).
+    RETURNS (dict): "verdict" (HOLDS, BROKEN or UNCLEAR) of all cut-offs, and "rows": for each "key" of a cut-off the "wanted"
+        precision, the numbers of "answers" about accepted predictions and of "right" ones, and its own "verdict".
     RAISES C531: the pipe has no cut-offs. C534: it accepts lower scores than the sample was drawn from.
     """
     if pipe.spans.cutoffs is None or pipe.spans.groups is None:
         raise calib_error("C531", name=pipe.name)
     cutoffs, pairs = replace(pipe.spans.cutoffs, confidence=confidence), sample.pairs.pairs
     label_args = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
-    keys, lowest = np.array(keys_of(cutoffs.per, *label_args)), cutoffs.get_cutoffs(*label_args)  # cut-off of each answer
-    if len(over := np.flatnonzero(sample.cutoffs > lowest)):
-        raise calib_error("C534", path=data, drawn=sample.cutoffs[over[0]], name=pipe.name, accepts=lowest[over[0]])
+    key_of_answer, cutoff_of_answer = np.array(keys_of(cutoffs.per, *label_args)), cutoffs.get_cutoffs(*label_args)
+    if len(too_low := np.flatnonzero(cutoff_of_answer < sample.cutoffs)):  # accepts scores that were not sampled
+        i = too_low[0]
+        raise calib_error("C534", path=data, drawn=sample.cutoffs[i], name=pipe.name, accepts=cutoff_of_answer[i])
     rows = []
     for key in (key for key, value in cutoffs.values.items() if value is not None):
-        index = np.flatnonzero((keys == key) & (pairs.scores >= lowest))
+        index = np.flatnonzero((key_of_answer == key) & (pairs.scores >= cutoff_of_answer))
         hits, wanted = pairs.hits[index], (cutoffs.targets or {}).get(key, cutoffs.precision)
         verdict = check_promise(hits, sample.pairs.documents[index], wanted, cutoffs.level)
         rows.append({"key": key, "wanted": wanted, "answers": len(hits), "right": int(hits.sum()), "verdict": verdict})
@@ -137,14 +143,16 @@ def parts_for_review(
     """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None
-    column_by_label = {label: i for i, label in enumerate(labels)}
+    column_by_label = {label: i for i, label in enumerate(labels)}  # a corpus numbers labels in another order: by its names
     columns = np.array([column_by_label.get(name, -1) for name in corpus.names], dtype=np.intp)[spans.labels]
     index = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
-    is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[index]]
-    for start, end in zip((first + spans.starts[index]).tolist(), (first + spans.ends[index]).tolist(), strict=True):
+    doc_starts = corpus.doc_starts[spans.docs[index]]  # tokens are numbered through the corpus, those of spans in their Doc
+    starts, ends = doc_starts + spans.starts[index], doc_starts + spans.ends[index]
+    is_accepted = np.zeros(len(corpus), dtype=bool)
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         is_accepted[start:end] = True
-    is_flagged = np.any(list(tokens.flag(flagging).values()), axis=0)
-    right = spans.right[index][spans.right[index] >= 0]
+    is_flagged = np.any(list(tokens.flag(flagging).values()), axis=0)  # by any of the cut-offs
+    hits = spans.right[index][spans.right[index] >= 0]  # -1: without gold
     parts: dict[str, Any] = review_of(tokens, is_flagged, is_accepted)
-    parts["accept"] |= {"entities": len(right), "right": int(right.sum())}
+    parts["accept"] |= {"entities": len(hits), "right": int(hits.sum())}
     return parts

@@ -61,8 +61,8 @@ class PipeTable:
         "left_out" as they align with no single gold token; None for documents.
     accepted (Mapping | None): Number of spans "kept" by precision cut-offs, their "share" and "precision", the "wanted" one.
     flagged (Sequence | None): For each recall cut-off its "key", "cutoff", "wanted" recall, and counts of the flagged tokens.
-    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
-    conventions (Sequence | None): Labels that gold and component seem to use differently; None if unknown.
+    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions. conventions (Sequence | None):
+        Labels that gold and component seem to use differently; None if unknown.
     obstacle (str): Why the component gives no new scores (missing or disabled), or "". unfitted (Mapping | None): For an
         unfitted pipe a "verdict" on the raw scores, and the command that would "fit" it.
     """
@@ -93,7 +93,7 @@ class PipeTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain data, as `evaluate` returns it; without a fit the calibrated figures are None."""
-        *spans, rows = self.units.values()  # entities, if there are any, then tokens or documents
+        *span_tables, row_table = self.units.values()  # of entities, if the pipe scores these; of tokens or documents
         table = {
             "component": self.component,
             "layer": self.layer,
@@ -102,11 +102,11 @@ class PipeTable:
             "weights_changed": self.weights_changed,
             "misaligned": self.misaligned,
             **({"without_map": dict(self.without_map)} if self.without_map else {}),
-            **rows.figures,
+            **row_table.figures,
         }
-        for unit in spans:
-            fields = {"called": list(unit.view.span_words), "event": self.pipe.span_event}
-            table[ENTITIES] = {**fields, "accepted": self.accepted, "flagged": self.flagged, **unit.figures}
+        for span_table in span_tables:
+            fields = {"called": list(span_table.view.span_words), "event": self.pipe.span_event}
+            table[ENTITIES] = {**fields, "accepted": self.accepted, "flagged": self.flagged, **span_table.figures}
         if self.unfitted is not None:
             table = {**_without_calibrated(table), "unfitted": self.unfitted}
         return {**table, "conventions": self.conventions}
@@ -143,15 +143,16 @@ def check_evaluable(
     """Check that some pipe has scores on Docs with gold and that, for a single pipe, the gold has right and wrong predictions.
 
     corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn.
-    RAISES C800 to C804: the only pipe's gold shows no errors. C075, C745: no score. C030: no gold with scores. C005: no pairs.
+    RAISES C800 to C804: the only pipe's predictions are all right, or all wrong. C075, C745: no Doc has scores. C030: no Doc
+        with scores has gold. C005: no score of a token with gold reaches the threshold.
     """
     if len(pipes) == 1:
         check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)
-    if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):  # right is -1 without gold
+    if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):  # pairs, or spans, with gold
         return
     pipe = pipes[0]
     check_scored(pipe, examples)
-    if (corpora[0].gold >= 0).any():
+    if (corpora[0].gold >= 0).any():  # scores and gold, but no score above the threshold is of a token with gold
         raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
     raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=pipe.source.component or "the source")
 
@@ -174,13 +175,14 @@ def evaluate_pipe(
     """
     annotation, recall_cutoffs, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
     if recall_cutoffs is not None:
-        rows = entity_tokens(pipe, examples, corpus).rows_of(recall_cutoffs) if len(corpus) else []
-        flagged = [{"wanted": recall_cutoffs.recall, **row} for row in rows]
+        flagged_rows = entity_tokens(pipe, examples, corpus).rows_of(recall_cutoffs) if len(corpus) else []
+        flagged = [{"wanted": recall_cutoffs.recall, **row} for row in flagged_rows]
     units = {}
     for view in judged_views(pipe, examples, corpus, n_groups):
         figures = unit_figures(view, plain_name(annotation.name))
         if by is not None and not obstacle:
-            figures["slices"] = {"by": by[0], **_evaluate_slices(corpus, view, by[1])}
+            key, slice_of_doc = by
+            figures["slices"] = {"by": key, **_evaluate_slices(corpus, view, slice_of_doc)}
         units[view.kind] = UnitTable(view, figures)
     return PipeTable(
         pipe=pipe,
@@ -199,24 +201,24 @@ def evaluate_pipe(
 
 
 def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Sequence[str | None]) -> dict[str, Any]:
-    """Evaluate the predicted labels of each slice: return its figures in "rows". slice_of_doc: Slice of each Doc, or None."""
+    """Return the dict of `judge_slices` for the predicted labels. slice_of_doc: Name of each Doc's slice, or None for none."""
     indices = predicted_indices(corpus, view)
-    slices = slices_by(slice_of_doc, corpus.docs[view.starts[indices]], indices)
-    return judge_slices(view, slices, indices, view.n_bins, view.seed)
+    docs = corpus.docs[view.starts[indices]]  # a unit belongs to the Doc of its first token
+    return judge_slices(view, slices_by(slice_of_doc, docs, indices), indices, view.n_bins, view.seed)
 
 
 def judged_views(
     pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
 ) -> list[JudgedView]:
-    """Return the views of entities, if the pipe scores these, then of tokens or documents. n_groups: None takes the pipe's."""
+    """Return the pairs with gold of entities, if the pipe scores these, and of tokens or documents. n_groups: None: its own."""
     scorer, (groups, span_groups) = scorer_like(pipe.scorer, n_groups), _groups_of(pipe, examples)
     options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
-    rows = judged_tokens(corpus, labels, groups=scorer.groups_to_evaluate(groups, labels), **options)
+    row_view = judged_tokens(corpus, labels, groups=scorer.groups_to_evaluate(groups, labels), **options)
     if span_groups is None:
-        return [rows]
+        return [row_view]
     options |= {"groups": scorer.groups_to_evaluate(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
-    return [judged_entities(corpus, span_labels, **options), rows]
+    return [judged_entities(corpus, span_labels, **options), row_view]
 
 
 def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, Groups | None]:
@@ -227,11 +229,11 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
     examples = [example for example in examples if annotation.n_units(example.predicted)]
     references = [example.reference for example in examples]
     # If only heads are compared (any_label), gold and component may use different labels: those of the component count.
-    counted = [example.predicted for example in examples] if annotation.kind.any_label else references
-    counts = source.count_gold(pipe.lookup.component(), counted)
+    docs_to_count = [example.predicted for example in examples] if annotation.kind.any_label else references
+    counts = source.count_gold(pipe.lookup.component(), docs_to_count)
     groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
-    counts = annotation.count_spans(references)
-    return groups, group_with_singletons(pipe.grouping, span_labels, counts) if span_labels else None
+    span_counts = annotation.count_spans(references)
+    return groups, group_with_singletons(pipe.grouping, span_labels, span_counts) if span_labels else None
 
 
 def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
@@ -259,8 +261,8 @@ def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
 
 def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
     """Return label -> number of predictions, for labels that the pipe's label map gives no gold label; most frequent first."""
-    annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
-    unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}
+    annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())  # without the label map
+    unmapped = {label for label, gold_label in (map_of(pipe.source) or {}).items() if not gold_label}
     docs = [example.predicted for example in examples] if unmapped else []
     if annotation.kind.of_entities:
         counts = Counter(span.label_ for doc in docs for span in annotation.spans_on(doc))
@@ -273,7 +275,7 @@ def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[s
     """Find labels that a component and all of this gold use differently; [] unless each token has one right label.
 
     RETURNS (list): Dicts of "said" (the component's label), "gold" (the gold's label there), "tokens" (number with both), "of"
-        (number with a high score of "said"), "in_gold" (number whose gold label is "said"), and "file" (0).
+        (number with a high score of "said"), "in_gold" (number whose gold label is "said"), and "file" (always 0 here).
     """
     if not may_differ(pipe, pipe.annotation):
         return []

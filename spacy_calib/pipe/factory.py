@@ -53,8 +53,7 @@ class PipeSettings:
     selection (dict | None): Arguments of `make_selector`, which chooses scaling, context, grouping and recalibrator by
         cross-validation in the fit; None uses the settings as they are.
     context (TokenContext | None): Prototype of the step that adjusts scores by the rest of the Doc; None leaves it out.
-    scorer (Callable | None): Called by `nlp.evaluate`.
-    RAISES C001: a setting out of range. C112: a prefix that spaCy needs itself.
+    scorer (Callable | None): Called by `nlp.evaluate`. RAISES C001: a setting out of range. C112: a prefix that spaCy needs.
     """
 
     attr: str = DEFAULT_ATTR

@@ -52,7 +52,7 @@ from ..sources.find import BoundSource, ComponentIdentity, fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_map_labels, map_of, with_map
 from ..sources.transitions import NO_SECOND_PASS
-from ..types import Floats, Grouping, Groups, Ints
+from ..types import Grouping, Groups, Ints
 from .factory import PipeSettings
 from .lookup import read_words
 from .record.fit_record import record_fit
@@ -121,16 +121,6 @@ class FitInputs:
         counts = self.span_counts if self.arguments.span_counts is None else self.arguments.span_counts
         return group_with_singletons(self.settings.grouping, self.source.span_labels, counts)
 
-    def judged_pairs(self, scores: Floats) -> JudgedPairs:
-        """Return the pairs that reach the threshold, with a calibrated score for each (`scores`) and its document."""
-        return JudgedPairs(self.data.kept_pairs, scores, self.data.kept_documents, self.unit)
-
-    def unlabelled_pairs(self, plan: CalibrationPlan, tokens: TokenCalibration) -> JudgedPairs:
-        """Return the pairs without gold that reach the threshold, calibrated as on new texts, with their documents."""
-        data, index = self.data, self.data.kept_unlabelled
-        scores = score_unlabelled(data, plan, tokens)
-        return JudgedPairs(data.unlabelled_pairs.take(index), scores, data.unlabelled_documents[index])
-
     def check(self, why_missing: str, n_labels: int) -> None:
         """Check that there is enough gold whose labels the component knows. If only spans have gold, tokens need none.
 
@@ -138,10 +128,10 @@ class FitInputs:
         RAISES C032: nothing could be read. C030: no gold. C031: all gold labels unknown. C164: too great a share of them.
             C003, C005: too few pairs. C697: no gold label of spans is one of the component.
         """
-        name, span_labels, unknown = self.source.name, self.source.span_labels, self.unknown
+        name, unknown = self.source.name, self.unknown
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
-        if not self.n_gold and span_labels and unknown.n and unknown.share == 1:
+        if not self.n_gold and self.source.span_labels and unknown.n and unknown.share == 1:
             raise calib_error("C697", component=name, **unknown.message_fields())
         if self.of_spans_alone:
             if unknown.share > self.arguments.max_unknown:
@@ -161,19 +151,21 @@ class FitInputs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
     def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
-        """Check that some predictions are right by the gold and some wrong. watch (GoldWatch): Has counted the gold.
+        """Check that by the gold some predictions are right and some wrong. watch (GoldWatch): Has counted the gold.
 
-        RETURNS (dict | None): Fields of the warning CW65, if hardly any is wrong. RAISES C800 to C804: all are right, or wrong.
+        RETURNS (dict | None): Fields of the warning CW65 if hardly any prediction is wrong, else None.
+        RAISES C800 to C804: all gold labels are the same, or all predictions are right or all wrong.
         """
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
+        # Index in `names` of each gold label that occurs. -2 is no gold; -1, an unknown label, gets the last name, "".
         names = [*source.labels, *source.annotation.kind.no_label_names, ""]
-        columns = np.unique(data.gold[data.gold != -2])  # -2: no gold; -1: an unknown label, the name "" at the end
-        # Whether all predicted spans are right, and none of the gold is missed.
+        columns = np.unique(data.gold[data.gold != -2])
+        gold_labels = [names[min(column, len(names) - 1)] for column in columns.tolist()]
+        # Whether all predicted spans are right, and no gold span is missed: then the gold may be a copy of the predictions.
         agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
-        gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
-        span_pairs = None if self.n_gold or spans is None else spans.pairs
-        return check_outcomes(source.annotation, source.name, data.pairs, gold, span_pairs, agrees=agrees)
+        span_pairs = None if self.n_gold or spans is None else spans.pairs  # checked if only spans have gold
+        return check_outcomes(source.annotation, source.name, data.pairs, gold_labels, span_pairs, agrees=agrees)
 
 
 def read_fit_inputs(
@@ -181,6 +173,7 @@ def read_fit_inputs(
 ) -> FitInputs:
     """Read the component's scores of the predicted Docs, pair them with the gold, and check that a fit can learn from them.
 
+    examples (Iterable[Example]): `predicted` is what the component scores, `reference` the gold; Docs are not kept.
     in_runs (bool): Whether a few long documents are cut into runs of sentences, each of which then counts as a document.
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few
         pairs. C800 to C804: gold by which all predictions are right or all wrong.
@@ -193,7 +186,7 @@ def read_fit_inputs(
     annotation = source.annotation
     reader = ExampleReader(source, _lowest_score(pipe, annotation), pipe.event, _words_reader(pipe, annotation), in_runs)
     text_watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
-    reader.read_all(text_watch.watch(gold_watch.watch(examples)))  # Docs are not kept: both take notes of them on the way
+    reader.read_all(text_watch.watch(gold_watch.watch(examples)))  # both take notes of the examples that pass
     texts, tag_counts = text_watch.units(), arguments.tag_counts
     # If only heads are compared (any_label), gold may use another label scheme, whose counts are of no use here.
     if annotation.kind.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
@@ -236,12 +229,12 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
     RAISES C264: the context cannot be applied to documents. C741, C838: the setting `context` is no context. C072: a setting
         requires one right tag per token. C287: a setting requires the scores of all tags of a token.
     """
-    name = settings.source.component or "the source"
-    if isinstance(settings.context, FurtherScores):
+    context, name = settings.context, settings.source.component or "the source"
+    if isinstance(context, FurtherScores):
         raise calib_error("C741")
-    if settings.context is not None and not isinstance(settings.context, TokenContext):
-        raise calib_error("C838", given=getattr(settings.context, "registered", type(settings.context).__name__))
-    if annotation.kind.of_documents and settings.context is not None and settings.context.when == "always":
+    if context is not None and not isinstance(context, TokenContext):
+        raise calib_error("C838", given=getattr(context, "registered", type(context).__name__))
+    if annotation.kind.of_documents and context is not None and context.when == "always":
         raise calib_error("C264", setting="context", component=name)
     if of_one_tag(settings, annotation):
         return lowest_taken(settings)
@@ -265,9 +258,9 @@ def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
 
 def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
     """Yield the examples unchanged. RAISES C034: a predicted Doc has entities that the component would take for its own."""
-    pipe = calib.lookup.component_to_fit()
+    component = calib.lookup.component_to_fit()
     for example in examples:
-        if calib.source.holds_preset(pipe, example.predicted):
+        if calib.source.holds_preset(component, example.predicted):
             why = "a component before it sets entities, and a second pass cannot tell them from its own"
             raise calib_error("C034", component=calib.source.component, why=f"{why}; {NO_SECOND_PASS}")
         yield example
@@ -291,21 +284,22 @@ def fit_calibrator(
     RETURNS (tuple): The new state; the token pairs with out-of-fold scores; the fitted span steps with out-of-fold scores of
         the spans, None for a source without spans. RAISES CalibError: the codes of `Calibrator.fit`.
     """
-    # Progress bars of the parts of the fit, with equal shares of the time; the first has none if there is nothing to settle.
-    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
-    examples = settle_source(pipe, examples, settling)
-    inputs = read_fit_inputs(pipe, examples, replace(arguments, progress=fitting), in_runs=True)
-    choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
-    data, plan = inputs.data, choose(inputs, choosing)
-    learning.update(0.0)
+    # A progress bar for each part of the fit, by its share of the time; none for settings if there is nothing to choose.
+    settings_bar, fit_bar = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
+    examples = settle_source(pipe, examples, settings_bar)
+    inputs = read_fit_inputs(pipe, examples, replace(arguments, progress=fit_bar), in_runs=True)
+    choice_bar, maps_bar = fit_bar.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
+    data, plan = inputs.data, choose(inputs, choice_bar)
+    maps_bar.update(0.0)
     conventions = conventions_in(inputs)  # labels that component and gold use differently
     context = plan.context.context if plan.uses_context and plan.context is not None else None
     if isinstance(context, TokenContext) and context.shrink:
         context.line_ = fit_platt_on_agreeing_tokens(data.kept_pairs, conventions)  # scores shrink towards this line
     tokens = fit_tokens(data, plan, pipe.normalize)
-    judged_pairs = inputs.judged_pairs(score_held_out(data, plan, tokens))
+    judged_pairs = JudgedPairs(data.kept_pairs, score_held_out(data, plan, tokens), data.kept_documents, inputs.unit)
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
-    unlabelled_pairs = inputs.unlabelled_pairs(plan, tokens)
+    index, scores = data.kept_unlabelled, score_unlabelled(data, plan, tokens)  # of pairs without gold, as on new texts
+    unlabelled_pairs = JudgedPairs(data.unlabelled_pairs.take(index), scores, data.unlabelled_documents[index])
     record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.files)
     state = PipeState(
         tokens=tokens,
@@ -319,12 +313,12 @@ def fit_calibrator(
     )
     pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
     save_errors(pipe, inputs, pairs_with_errors, plan.evaluation_groups, spans, state.spans.groups)
-    learning.update(1.0)
+    maps_bar.update(1.0)
     return state, judged_pairs, spans
 
 
 def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels and choose its automatic settings from the examples; return the examples for the fit.
+    """Let the source learn its labels and choose its automatic settings from the examples, which are returned for the fit.
 
     RAISES C281 to C285: labels cannot be learned from the scores on the Docs.
     """
@@ -339,22 +333,21 @@ def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progr
             pipe.warn("CW19", labels=", ".join(unknown))
     if not source.has_auto_settings:
         return examples
-    choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
-    source.resolve_auto_settings(component, examples, choosing.track)
-    return reading.track(examples)
+    choice_bar, reading_bar = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
+    source.resolve_auto_settings(component, examples, choice_bar.track)
+    return reading_bar.track(examples)
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
     """Return the plan of the calibration: steps as set, or as the setting `selection` chooses them, and groups of the tags."""
-    settings, data, annotation = inputs.settings, inputs.data, inputs.source.annotation
-    context = settings.context
-    learn_context: LearnContext | None = None
-    if inputs.of_spans_alone:  # tokens stay as they are
+    settings, data, annotation, context = inputs.settings, inputs.data, inputs.source.annotation, inputs.settings.context
+    if inputs.of_spans_alone:  # tokens keep their raw scores
         groups = inputs.groups(shared_group)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.further_score_names and annotation.kind.of_documents and data.is_complete:
-        raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
-        learn_context = partial(fit_further_scores, settings.source.further_score_names, inputs.groups(settings.grouping), raw)
+    learn_context: LearnContext | None = None
+    if (names := settings.source.further_score_names) and annotation.kind.of_documents and data.is_complete:
+        raw_pairs = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
+        learn_context = partial(fit_further_scores, names, inputs.groups(settings.grouping), raw_pairs)
     elif context is not None and not annotation.kind.of_documents and data.is_complete:
         overlapping, salt = annotation.kind.overlapping, inputs.seen_texts.salt
         learn_context = partial(fit_token_context, context, n_tags=data.n_tags, overlapping=overlapping, salt=salt)
@@ -374,21 +367,22 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     """Fit the steps of spans, with a span context that uses the features that the token context computes (its view).
 
     If the token context does not adjust token scores, the view is computed here from scores after the other steps, as on new
-    texts. plan (CalibrationPlan), tokens (TokenCalibration): How tokens are calibrated; if only spans need the context,
-    `tokens` gets it.
+    texts. plan (CalibrationPlan), tokens (TokenCalibration): How tokens are calibrated; `tokens` is changed if only spans need
+    the context: it gets the part that computes the view.
     """
-    labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
+    context = plan.context
     if context is None or context.view is None:
         return fit_spans(data, inputs.span_groups())
-    without = without_token_model(context.context)
+    view_context = without_token_model(context.context)  # computes the view, and adjusts no token score
     if not plan.uses_context:
         predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
-        context = replace(context, view=without.apply(predictions).view)
-    has_prefixes, names = inputs.source.annotation.kind.has_prefixes, [table.get(label, label) for label in labels]
-    tags = LabelMatch.from_labels(inputs.source.labels, has_prefixes, names)
-    fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
+        context = replace(context, view=view_context.apply(predictions).view)
+    label_map = map_of(inputs.settings.source) or {}
+    span_names = [label_map.get(label, label) for label in inputs.source.span_labels]
+    tags_of_spans = LabelMatch.from_labels(inputs.source.labels, inputs.source.annotation.kind.has_prefixes, span_names)
+    fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags_of_spans))
     if fit.calibration.context is not None and tokens.context is None:
-        tokens.context = without
+        tokens.context = view_context
     return fit
 
 
@@ -400,11 +394,12 @@ def save_errors(
     spans: SpanFit | None,
     span_groups: Groups | None,
 ) -> None:
-    """Replace the figures of a pipe in the "performance" of the pipeline's meta by those of out-of-fold scores.
+    """Replace the calibration errors of a pipe in the "performance" of the pipeline's meta by those of out-of-fold scores.
 
     They have the names of `spacy evaluate`. A source that reads no component has none there.
-    judged_pairs (JudgedPairs | None): Token pairs with out-of-fold scores; None only removes the former figures, which no
-        longer hold. groups, span_groups: Groups of tags and of span labels, each of which gets an error.
+    judged_pairs (JudgedPairs | None): Token pairs with out-of-fold scores; None only removes the former errors, which no
+        longer hold. spans (SpanFit | None): Spans with out-of-fold scores.
+    groups, span_groups (Groups): Groups of tags and of span labels, each of which gets an error.
     """
     nlp, n_bins = pipe.lookup.nlp, inputs.arguments.n_bins
     if inputs.source.component is None:
@@ -492,20 +487,20 @@ def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups
 
 def _fit_rows(judged: JudgedPairs, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
     """Return the fit table: a row for all pairs, then one per group. fallbacks: `FitRow.fallback` of each row."""
-    pairs = judged.pairs
-    slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]  # pairs of each row, then the tags of each row
-    is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
-    total = int(groups.counts.sum())
+    pairs, n_gold = judged.pairs, int(groups.counts.sum())
+    names = ("all", *groups.names)
+    indices = [np.arange(len(pairs)), *group_slices(pairs, groups)]  # the pairs of each row
+    tag_masks = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
     return [
         FitRow(
             group=name,
-            tags=int(np.count_nonzero(is_tag)),
-            share=float(groups.counts[is_tag].sum() / total) if total else None,
+            tags=int(np.count_nonzero(has_tag)),
+            share=float(groups.counts[has_tag].sum() / n_gold) if n_gold else None,
             pairs=len(index),
             hits=int(np.count_nonzero(pairs.hits[index])),
             raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
             calibrated=calibration_error(judged.calibrated[index], pairs.hits[index], n_bins),
             fallback=fallback,
         )
-        for name, is_tag, index, fallback in zip(("all", *groups.names), is_tag_of, slices, fallbacks, strict=True)
+        for name, has_tag, index, fallback in zip(names, tag_masks, indices, fallbacks, strict=True)
     ]

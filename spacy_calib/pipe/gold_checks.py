@@ -39,14 +39,13 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     references = [example.reference for example in examples]
     if any(has_gold(annotation, doc) for doc in references):
         return
-    component, foreign = pipe.source.component or "the source", annotation.foreign_labels(references)
-    if foreign:
+    nlp, component = pipe.lookup.nlp, pipe.source.component or "the source"
+    if foreign := annotation.foreign_labels(references):
         raise calib_error("C263", component=component, unknown=shorten_list(foreign), known=shorten_list(pipe.lookup.labels()))
-    nlp = pipe.lookup.nlp
-    components = [name for name in readable_in(nlp) if name != component and has_gold_for(nlp, name, references)]
-    if components:
-        names = " and ".join(f"'{name}'" for name in components)
-        raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=components[0])
+    others = [name for name in readable_in(nlp) if name != component and has_gold_for(nlp, name, references)]
+    if others:
+        names = " and ".join(f"'{name}'" for name in others)
+        raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=others[0])
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
@@ -56,60 +55,63 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     source = registry.resolve({"source": source_block(pipe, component)})["source"]
     annotation = source.annotation(pipe)
     labels = {*annotation.count_gold(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.kind.no_label_names}
-    return bool(labels if annotation.kind.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
+    known_labels = labels if annotation.kind.of_entities else labels & {*source.labels(pipe)}
+    return bool(known_labels) and annotation.name != "sent"
 
 
 def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> UnknownGold:
     """Return the gold labels of examples that a pipe's component does not know. RAISES C151: it knows no gold label."""
-    annotation = pipe.annotation
-    gold = annotation.count_gold(example.reference for example in examples)
-    labels = pipe.lookup.labels()
-    known_labels = label_hashes((*labels, *annotation.kind.no_label_names))
-    unknown_pairs: Counter[tuple[int, int]] = Counter()
-    spans: Counter[tuple[str, str]] = Counter()
+    annotation, labels = pipe.annotation, pipe.lookup.labels()
+    gold_counts = annotation.count_gold(example.reference for example in examples)
+    known_hashes = label_hashes((*labels, *annotation.kind.no_label_names))
+    hash_pairs: Counter[tuple[int, int]] = Counter()  # (predicted, unknown gold label), as hashes -> number of tokens
+    span_pairs: Counter[tuple[str, str]] = Counter()  # (predicted, gold label) -> number of gold spans
     for example in examples:
         gold_hashes = annotation.aligned_gold(example)
         # 0 is no gold, ONLY_REJECTED gold that only excludes labels.
-        unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_labels)
+        is_unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_hashes)
         predicted_hashes = annotation.hashes(example.predicted)
-        unknown_pairs.update(zip(predicted_hashes[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True))
+        hash_pairs.update(zip(predicted_hashes[is_unknown].tolist(), gold_hashes[is_unknown].tolist(), strict=True))
         predicted_spans = annotation.spans_on(example.predicted) if annotation.kind.has_types else ()
-        spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted_spans]))
-    names = {get_string_id(label): label for label in (*labels, *gold)}  # hash -> label
-    pairs = {(names.get(label, ""), names[gold_label]): n for (label, gold_label), n in unknown_pairs.items()}
-    of_tokens = UnknownGold.from_confusions(pairs, unknown_pairs.total(), gold, labels)
-    return _check_any_known(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens))
+        spans = [(span.start, span.end, span.label_) for span in predicted_spans]
+        span_pairs.update(span_confusions(annotation, example, spans))
+    names = {get_string_id(label): label for label in (*labels, *gold_counts)}  # hash -> label
+    pairs = {(names.get(label, ""), names[gold_label]): n for (label, gold_label), n in hash_pairs.items()}
+    of_tokens = UnknownGold.from_confusions(pairs, hash_pairs.total(), gold_counts, labels)
+    return _check_any_known(pipe, gold_counts, unknown_spans(annotation, pipe.lookup.span_labels(), span_pairs, of_tokens))
 
 
 def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
     """Return the gold labels of a scored corpus that a pipe's component does not know. RAISES C151: it knows no gold label."""
     gold_rows = np.flatnonzero(corpus.gold >= 0)
     names = (*corpus.names, "")  # index -1 stands for no label
-    pairs = Counter(zip(corpus.labels[gold_rows].tolist(), corpus.gold[gold_rows].tolist(), strict=True))
-    gold: Counter[str] = Counter()
-    for (_, gold_index), n in pairs.items():
-        gold[names[gold_index]] += n
-    labels = {*pipe.lookup.labels(), *pipe.annotation.kind.no_label_names}
-    named_pairs = {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items()}
-    unknown_pairs = Counter({pair: n for pair, n in named_pairs.items() if pair[1] not in labels})
-    unknown = UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels())
-    return _check_any_known(pipe, gold, unknown)
+    index_pairs = Counter(zip(corpus.labels[gold_rows].tolist(), corpus.gold[gold_rows].tolist(), strict=True))
+    pairs = {(names[label], names[gold_index]): n for (label, gold_index), n in index_pairs.items()}
+    gold_counts: Counter[str] = Counter()
+    for (_, gold_index), n in index_pairs.items():
+        gold_counts[names[gold_index]] += n
+    known_labels = {*pipe.lookup.labels(), *pipe.annotation.kind.no_label_names}
+    unknown_pairs = Counter({pair: n for pair, n in pairs.items() if pair[1] not in known_labels})
+    unknown = UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold_counts, pipe.lookup.labels())
+    return _check_any_known(pipe, gold_counts, unknown)
 
 
-def _check_any_known(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> UnknownGold:
-    """Return `unknown` after a check; for annotations without fixed labels, such as lemmas, an UnknownGold with n = 0.
+def _check_any_known(pipe: Calibrator, gold_counts: Counter[str], unknown: UnknownGold) -> UnknownGold:
+    """Return `unknown`, after a check; for annotations without fixed labels, such as lemmas, an UnknownGold with n = 0.
 
-    gold (Counter): Gold label -> number of tokens; empty without gold. RAISES C151: the component knows no gold label but "O".
+    gold_counts (Counter): Gold label -> number of tokens; empty if only spans have gold.
+    unknown (UnknownGold): Gold labels that the component does not know. RAISES C151: it knows no gold label but "O".
     """
     labels = pipe.lookup.labels()
     if pipe.annotation.name in OPEN or pipe.source.annotation(pipe.lookup.component()).kind.any_label:
         return UnknownGold(0, 0.0, labels, (), {})
-    gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
+    gold_labels: list[Any] = sorted(set(gold_counts) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
     # If spans were counted, which `unit` shows, their share decides.
-    if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):
-        texts = [brief(", ".join(names), _WIDTH) for names in (dict.fromkeys(gold_labels), labels)]
+    is_none_known = unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)
+    if gold_labels and is_none_known:
+        gold, known = (brief(", ".join(names), _WIDTH) for names in (dict.fromkeys(gold_labels), labels))
         component = pipe.source.component or "the source"
-        raise calib_error("C151", component=component, gold=texts[0], known=texts[1], map=unknown.message_fields()["map"])
+        raise calib_error("C151", component=component, gold=gold, known=known, map=unknown.message_fields()["map"])
     return unknown
 
 
@@ -125,8 +127,8 @@ def check_outcomes_of(
 ) -> None:
     """Check that a pipe has right and wrong predictions on some gold; warn if hardly any is wrong, unless silent.
 
-    watch (GoldWatch): Has counted the gold. corpus (ScoredCorpus): The pipe's scores on it. min_expected (float): From how many
-        expected units with a label gold without any label is an error.
+    watch (GoldWatch): Has counted the gold. corpus (ScoredCorpus): The pipe's scores on it. silent (bool): Do not warn.
+    min_expected (float): Gold without any label is an error if the scores expect at least so many units with a label.
     RAISES C800 to C804: all gold is alike, or all predictions are right or all wrong. WARNS CW65: hardly any is wrong.
     """
     few_errors = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)

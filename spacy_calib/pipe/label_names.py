@@ -18,9 +18,6 @@ from ..gold.contradictions import CONFLICTS
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
 
-# Annotations whose gold is renamed label by label; gold spans are renamed by their label scheme.
-_LABEL_ANNOTATIONS = ("tag", "pos", "cats")
-
 
 def match_labels(
     pipe: Calibrator,
@@ -51,16 +48,17 @@ def match_labels(
 
 def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Example]:
     """Return the examples with gold labels under the names of a pipe, on copies, as other pipes need the gold unchanged."""
-    scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     # Spans are renamed by a scheme; annotations without one, such as tags, by `pipe_names`.
+    scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     changes_names = bool(pipe_names) if scheme is None else not scheme.is_plain or bool(scheme.renamed_labels)
     if not changes_names:
         return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
+    references = [example.reference for example in copies]
     if scheme is None:
-        _rename_labels([example.reference for example in copies], pipe, pipe_names)
+        _rename_labels(references, pipe, pipe_names)
     else:
-        _rename_spans([example.reference for example in copies], scheme, pipe)
+        _rename_spans(references, scheme, pipe)
     return copies
 
 
@@ -70,7 +68,7 @@ def _find_scheme(
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
-    """Return how the span labels of gold Docs correspond to those of the component, None for annotations without types.
+    """Return how the span labels of gold Docs correspond to those of the component; None for labels that are no span types.
 
     gold_names (Mapping | None): Component's label -> its name in this gold, from the user. further_maps: More maps to try.
     """
@@ -93,18 +91,17 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     Names that are the same in both are left out, and so are gold names that would have several names in the pipe.
     gold_names (Mapping | None): Component's label -> gold name; None if the gold may use names of the component or the pipe.
     """
-    component, table = pipe.lookup.component(), map_of(pipe.source) or {}
-    source = with_map(pipe.source, None)
-    if plain_name(source.annotation(component).gold.name) not in _LABEL_ANNOTATIONS or not (table or gold_names):
+    component, label_map, source = pipe.lookup.component(), map_of(pipe.source) or {}, with_map(pipe.source, None)
+    if plain_name(source.annotation(component).gold.name) not in ("tag", "pos", "cats") or not (label_map or gold_names):
         return {}
+    pipe_name_of = {label: label_map.get(label, label) for label in source.labels(component)}  # "": the label is dropped
     pipe_names_by_gold: dict[str, set[str]] = {}
-    name_of = {label: table.get(label, label) for label in source.labels(component)}  # label -> name in the pipe, "" to drop
-    for label, pipe_name in name_of.items():
+    for label, pipe_name in pipe_name_of.items():
         pipe_names_by_gold.setdefault((gold_names or {}).get(label, label), set()).add(pipe_name)
     # If the gold may use the pipe's names, a name of the pipe is not renamed, even if a label of the component is the same.
-    kept_names = set() if gold_names else {*name_of.values()}
-    renamed = {gold_name: min(names) for gold_name, names in pipe_names_by_gold.items() if len(names) == 1}
-    return {gold: name for gold, name in renamed.items() if name not in ("", gold) and gold not in kept_names}
+    kept_names = set() if gold_names else {*pipe_name_of.values()}
+    unique_names = {gold: min(names) for gold, names in pipe_names_by_gold.items() if len(names) == 1}
+    return {gold: name for gold, name in unique_names.items() if name not in ("", gold) and gold not in kept_names}
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
@@ -122,21 +119,22 @@ def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrat
     if scheme.is_plain and not scheme.renamed_labels:
         return
     component = pipe.lookup.component()
-    annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
+    annotation, mapped_name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in references:
-        _rename_doc_spans(doc, scheme, annotation, name)
+        _rename_doc_spans(doc, scheme, annotation, mapped_name)
 
 
-def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
-    """Rename the gold spans of a Doc to the names of a pipe. name (str): Name of the pipe's annotation.
+def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, mapped_name: str) -> None:
+    """Rename the gold spans of a Doc to the names of a pipe. mapped_name (str): Name of the pipe's annotation.
 
     If gold and pipe merge different labels, so that names do not suffice, a LabelComparison is also stored on the Doc.
     """
     new_labels, strings = scheme.renamed_labels, doc.vocab.strings  # gold label -> other name, "" for labels to drop
     spans = list(annotation.spans_on(doc))
     if not scheme.is_plain:
-        keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
-        doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), name: LabelComparison(scheme, keys)}
+        # (start, end, hash of the component's label) of each span
+        span_keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
+        doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), mapped_name: LabelComparison(scheme, span_keys)}
     if (key := annotation.kind.rejected_key) in doc.spans:
         table = new_labels if scheme.is_plain else scheme.gold
         doc.spans[key] = [_rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[key]]
@@ -167,23 +165,26 @@ def shown_names(pipe: Calibrator) -> dict[str, str]:
 
     With pretrained maps, whose own names the user never saw, a label is its own name; else the name is that of the gold.
     """
-    table = map_of(pipe.source) or {}
-    return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
+    label_map = map_of(pipe.source) or {}
+    if pipe.fit_info.pretrained is None:
+        return label_map
+    return {label: label if name else "" for label, name in label_map.items()}
 
 
 def shown_columns(pipe: Calibrator) -> dict[str, str]:
     """Return name in the pretrained maps -> the component's label, if only one has this name; {} without pretrained maps."""
-    table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
-    for label, name in table.items():
-        owners.setdefault(name, []).append(label)
-    return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
+    if pipe.fit_info.pretrained is None:
+        return {}
+    label_map = map_of(pipe.source) or {}
+    n_labels = Counter(label_map.values())  # name -> number of labels that have it
+    return {name: label for label, name in label_map.items() if name and n_labels[name] == 1 and label != name}
 
 
 def shown_keys(pipe: Calibrator) -> dict[str, str]:
-    """Return label, or name in a pretrained map -> name to display, if it differs, with the label in brackets if ambiguous."""
+    """Return label, or name in a pretrained map -> name to display, if it differs; "name (label)" if several labels have it."""
     names = shown_names(pipe)
-    n_owners = Counter(names.values())
-    keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
+    n_labels = Counter(names.values())
+    keys = {label: name if n_labels[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
     return keys | shown_columns(pipe)
 
 
@@ -194,16 +195,20 @@ def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]
     """
     keys = shown_keys(pipe)
 
-    def rename_table(table: dict[str, Any]) -> dict[str, Any]:
-        rows = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]
-        fields = [field for field in ("cutoffs", "targets") if table.get(field)]
-        renamed = {field: {keys.get(key) or key: value for key, value in table[field].items()} for field in fields}
-        return {**table, **renamed, **({"rows": rows} if "rows" in table else {})}
+    def with_names(table: dict[str, Any]) -> dict[str, Any]:
+        renamed = dict(table)
+        if "rows" in table:
+            renamed["rows"] = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table["rows"]]
+        for field in ("cutoffs", "targets"):
+            if table.get(field):
+                renamed[field] = {keys.get(key) or key: value for key, value in table[field].items()}
+        return renamed
 
-    return {**rename_table(result), **({"misses": rename_table(result["misses"])} if "misses" in result else {})}
+    misses = {"misses": with_names(result["misses"])} if "misses" in result else {}
+    return {**with_names(result), **misses}
 
 
 def shown_annotation(pipe: Calibrator) -> Annotation:
     """Return the annotation that a pipe's component sets on Docs, with labels under the names to display."""
-    annotation, table = with_map(pipe.source, None).annotation(pipe.lookup.component()), shown_names(pipe)
-    return MappedAnnotation(annotation, table) if table else annotation
+    annotation, names = with_map(pipe.source, None).annotation(pipe.lookup.component()), shown_names(pipe)
+    return MappedAnnotation(annotation, names) if names else annotation

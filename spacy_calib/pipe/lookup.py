@@ -38,19 +38,24 @@ def words_of(
 ) -> Words:
     """Collect the features of the tokens of consecutive Docs that a context uses: word forms, endings, shapes and others.
 
-    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): Index of the first token of a Doc that
-        may have a label. further_scores (Mapping | None): Name -> a score of each token that the source reads in addition.
+    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): Index in each Doc of the first token that
+        counts (may have a label). further_scores (Mapping | None): Name -> a score of each token that the source also reads.
     """
-    starts = np.array([0, *accumulate(map(len, docs))])
+    starts = np.array([0, *accumulate(map(len, docs))])  # number of each Doc's first token, and of all tokens
     tables = [doc.to_array(_ATTRIBUTES) for doc in docs]
-    table = tables[0] if len(tables) == 1 else np.concatenate([np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64), *tables])
+    no_tokens = np.zeros((0, len(_ATTRIBUTES)), dtype=np.uint64)  # an empty list of Docs has no table
+    table = tables[0] if len(tables) == 1 else np.concatenate([no_tokens, *tables])
     forms, endings, is_space, is_title, like_number = table.T
-    counts = is_space == 0  # whether a token counts
+    is_counted = is_space == 0
     if first:
-        counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
-    columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
+        is_counted &= np.arange(len(is_counted)) >= np.repeat(starts[:-1] + first, np.diff(starts))
+    columns: dict[str, Floats] = {}  # name of a feature -> its values, (n_tokens, k)
+    for feature in functions:
+        columns[feature.name] = np.asarray(feature.function(docs), dtype=np.float64)
+        assert columns[feature.name].ndim == 2
+        assert len(columns[feature.name]) == len(table)
     shapes = (is_title + 2 * like_number).view(np.intp)  # 1: title case, 2: like a number, 3: both
-    return Words(starts, forms, endings, shapes, counts, columns, further_scores or {})
+    return Words(starts, forms, endings, shapes, is_counted, columns, further_scores or {})
 
 
 def read_words(
@@ -68,14 +73,6 @@ def read_words(
     return words_of(docs, functions, annotation.kind.first_unit, further_scores)
 
 
-def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """Compute a feature of all n_tokens tokens of Docs, shape (n_tokens, k)."""
-    columns = np.asarray(feature.function(docs), dtype=np.float64)
-    assert columns.ndim == 2
-    assert len(columns) == n_tokens
-    return columns
-
-
 class SourceLookup:
     """Looks up the component that a calib pipe reads, anew whenever it is needed, since components may be replaced.
 
@@ -87,7 +84,7 @@ class SourceLookup:
         self.pipe = pipe
         self.nlp = nlp
         self._watch = WeightWatch()
-        self._key: tuple[Any, ...] | None = None  # the parts of the pipeline with which `_bound` was found
+        self._bound_parts: tuple[Any, ...] = ()  # the parts of the pipeline with which `_bound` was found
         self._bound: BoundSource | None = None  # the source with its component; None before `bind` finds it
         self._obstacle = ""  # why the pipe could not read the component when it was bound, or ""
 
@@ -103,27 +100,29 @@ class SourceLookup:
         RAISES C020: labels of the component were removed or reordered since the fit. C022: the source cannot read it.
         """
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
-        if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
+        if why := self._why_foreign(vocab):
             return None, why
         # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
-        spans_key = bound and getattr(bound.component, "key", None)
-        key = (*pipes_of(nlp), source, source.component, fitted_component, spans_key)
-        if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
-            self._bound = None
-            component = find_component(nlp, source, fitted_component)
-            if component is None and source.component:
-                return None, f"the pipeline has no component '{source.component}'"
-            if component is not None:
-                count_new_labels(source, component, fitted_component, self.pipe.name)  # raises C020
-            bound = BoundSource.from_component(source, component)
-            self._obstacle = self.obstacle(component)
-            if component is not None:
-                self._key, self._bound = key, bound
+        span_group = bound and getattr(bound.component, "key", None)
+        parts = (*pipes_of(nlp), source, source.component, fitted_component, span_group)
+        if bound is not None and parts == self._bound_parts and source.labels(bound.component) == bound.labels:
+            return bound, ""
+        self._bound = None
+        component = find_component(nlp, source, fitted_component)
+        if component is None and source.component:
+            return None, f"the pipeline has no component '{source.component}'"
+        if component is not None:
+            count_new_labels(source, component, fitted_component, self.pipe.name)  # raises C020
+        bound = BoundSource.from_component(source, component)
+        self._obstacle = self.obstacle(component)
+        if component is not None:
+            self._bound_parts, self._bound = parts, bound
         return bound, ""
 
-    def _why_foreign(self) -> str:
-        """Return why Docs with the vocab of another pipeline cannot be read, or "" if they can."""
-        if not self.pipe.source.component or self.pipe.source.reads_doc_only:
+    def _why_foreign(self, vocab: Vocab | None) -> str:
+        """Return why Docs with this vocab cannot be read, "" if they can, as they do if it is None or this pipeline's."""
+        source = self.pipe.source
+        if vocab is None or vocab is self.nlp.vocab or not source.component or source.reads_doc_only:
             return ""
         return (
             "the vocab of the Docs is another pipeline's; make Docs by nlp.make_doc, and after add_pipe(source=...) call "
@@ -151,8 +150,8 @@ class SourceLookup:
     def labels(self) -> tuple[str, ...]:
         """Return the current labels of the source; those of the fit if its component is missing."""
         component = self.component()
-        missing = component is None and self.pipe.source.component
-        return self.pipe.learned.component.labels if missing else self.pipe.source.labels(component)
+        is_missing = component is None and self.pipe.source.component
+        return self.pipe.learned.component.labels if is_missing else self.pipe.source.labels(component)
 
     def span_labels(self) -> tuple[str, ...]:
         """Return the current span labels of the source, or of the fit if its component is missing; () without spans."""
@@ -169,25 +168,24 @@ class SourceLookup:
         RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be calibrated.
             C028: it comes after this pipe. C034: the input of the pipe is not the output of the component.
         """
-        nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
-        if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
+        nlp, source, component_name = self.nlp, self.pipe.source, self.pipe.source.component
+        if why := self._why_foreign(vocab):
             raise calib_error("C120", name=self.pipe.name, why=why)
-        if not component:
+        if not component_name:
             return None
-        found_component = find_component(nlp, source, self.pipe.learned.component)
-        if found_component is None:
-            raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "none")
+        component = find_component(nlp, source, self.pipe.learned.component)
+        if component is None:
+            raise calib_error("C021", component=component_name, available=", ".join(nlp.component_names) or "none")
         order, name = nlp.component_names, self.name
-        if name in order and component in order and order.index(name) < order.index(component):
-            raise calib_error("C028", name=name, component=component)
-        if not source.is_trained(found_component):
-            raise calib_error("C023", component=component)
-        if not source.has_finite_weights(found_component):
-            raise calib_error("C035", component=component)
-        obstacle = self.obstacle(found_component)
-        if obstacle:
-            raise calib_error("C034", component=component, why=obstacle)
-        return found_component
+        if name in order and component_name in order and order.index(name) < order.index(component_name):
+            raise calib_error("C028", name=name, component=component_name)
+        if not source.is_trained(component):
+            raise calib_error("C023", component=component_name)
+        if not source.has_finite_weights(component):
+            raise calib_error("C035", component=component_name)
+        if obstacle := self.obstacle(component):
+            raise calib_error("C034", component=component_name, why=obstacle)
+        return component
 
     def obstacle(self, component: Any) -> str:
         """Return why the pipe cannot read the component at their positions in the pipeline, or ""."""
@@ -218,7 +216,7 @@ class SourceLookup:
         return fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
-        """Select the Docs with all that the source reads and with labels to score; note why it cannot read the others."""
+        """Select the Docs that the source can read and that have labels to score; note for the others why not."""
         annotation, source = bound.annotation, bound.source
         # An obstacle may have been removed since: a component may have got its own embeddings.
         obstacle = self._obstacle and self.obstacle(bound.component)
@@ -228,20 +226,20 @@ class SourceLookup:
             if not annotation.has_units(doc):
                 continue
             hashes = annotation.hashes(doc)
-            why_not = why or _why_unlabelled(bound, doc, hashes)
-            if not why_not:
+            why_unreadable = why or _why_unlabelled(bound, doc, hashes)
+            if not why_unreadable:
                 readable.indices.append(index)
                 readable.docs.append(doc)
                 readable.hashes.append(hashes)
             elif not is_blank(annotation, doc).all():  # white space needs no scores, and no reason
-                readable.reasons.append(why_not)
+                readable.reasons.append(why_unreadable)
         return readable
 
 
 def _why_unlabelled(bound: BoundSource, doc: Doc, hashes: Hashes) -> str:
-    """Return why a Doc has no labels to score, "" if it has some or needs none. hashes: Of the label of each unit."""
+    """Return why a Doc has no labels to score, "" if it has some or needs none. hashes: Of each unit's label, 0 for none."""
     annotation = bound.annotation
-    if np.count_nonzero(hashes) or bound.source.sets_labels:
+    if np.count_nonzero(hashes) or bound.source.sets_labels:  # a source may set the labels that a Doc lacks
         return ""
     if annotation.kind.of_links and not annotation.spans_on(doc):  # there is no entity to link
         return ""
@@ -277,10 +275,10 @@ def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
         return False
     recognized = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}
     gold_names = map_of(source) or {}  # label -> its gold label, "" for a label that is not scored
-    first = 0  # number of the Doc's first token
+    doc_start = 0  # number of the Doc's first token
     for doc in readable.docs:
         scored_ents = [ent for ent in doc.ents if gold_names.get(ent.label_, ent.label_)]
-        if any((first + ent.start, first + ent.end) not in recognized for ent in scored_ents):
+        if any((doc_start + ent.start, doc_start + ent.end) not in recognized for ent in scored_ents):
             return True
-        first += len(doc)
+        doc_start += len(doc)
     return False

@@ -150,9 +150,6 @@ def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1, n_proc
     return load_pipeline(model)
 
 
-# The calib pipes of a pipeline
-
-
 def fitted_pipes(nlp: Language) -> list[Calibrator]:
     """Return the fitted calib pipes of a pipeline. RAISES C027: there is none."""
     from .component import Calibrator
@@ -184,12 +181,13 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
 
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     """Check that one of the calib pipes scores units of this kind. RAISES C446: none does. C447: nothing sets sentences."""
-    units = [units_of(pipe) for pipe in pipes]
+    units_by_pipe = [units_of(pipe) for pipe in pipes]
     has_sentences = bool(sentence_finders(nlp))
-    if not any(unit in names for names in units):
-        available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
-        available_units = [f"{pluralize(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
-        raise calib_error("C446", unit=unit, known=", ".join(available_units), wanted=" or ".join(available))
+    if not any(unit in units for units in units_by_pipe):
+        all_units = dict.fromkeys(name for units in units_by_pipe for name in units)  # each once
+        available = [name for name in all_units if name != "sentence" or has_sentences]
+        defaults = [f"{pluralize(units[0])} ({pipe.attr})" for pipe, units in zip(pipes, units_by_pipe, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(defaults), wanted=" or ".join(available))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")
 

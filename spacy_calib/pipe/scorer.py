@@ -28,9 +28,10 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
     from ..gold.scored_corpora import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
-    first = next((view for view in views if view is not None), None)
-    # Without any scores: an empty corpus, of whichever annotation.
-    return scored_corpus(examples if first else [], attr, get_annotation(first.layer if first else "tag"), labels)
+    first_view = next((view for view in views if view is not None), None)
+    if first_view is None:  # an empty corpus, which any annotation fits
+        return scored_corpus([], attr, get_annotation("tag"), labels)
+    return scored_corpus(examples, attr, get_annotation(first_view.layer), labels)
 
 
 def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
     """Return (prefix of the figures of tokens, "" for a pipe of entities without `token_scores`; prefix of those of spans)."""
-    if of_entities:  # the main figures, which have no further word in their names, are those of entities
+    if of_entities:  # the main figures, which have the plain prefix, are those of entities
         return f"{attr}_token" if token_scores else "", attr
     return attr, f"{attr}_span"
 
@@ -74,8 +75,6 @@ def score_names() -> list[str]:
 class CalibScorer:
     """The scorer of a calib pipe: called on examples, it returns the result of `calib_scores` for tokens, spans or both.
 
-    It is called by `Calibrator.score`, with the prefix, labels and groups of the pipe, whether it scores entities
-    (`of_entities`), and whether it then scores tokens, too (`token_scores`).
     n_bins (int): Adaptive bins. n_groups (int | None): Tag frequency groups for GMCE; None takes the groups of the fit.
     RAISES C001: n_bins or n_groups is not a whole number of at least 1.
     """
@@ -97,7 +96,11 @@ class CalibScorer:
         token_scores: bool = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Return the figures of `calib_scores` for the scores that a calib pipe wrote on the predicted Docs of the examples."""
+        """Return the figures of `calib_scores` for the scores that a calib pipe wrote on the predicted Docs of the examples.
+
+        The arguments are of the pipe: its prefix, labels by column and their groups (None before a fit), of tokens and spans,
+        whether it calibrates entities, and whether it then scores tokens, too.
+        """
         corpus = corpus_of(list(examples), attr, labels)
         tag_groups = groups and self.groups_to_evaluate(groups, labels)
         token_prefix, span_prefix = score_prefixes(attr, of_entities, token_scores)
@@ -128,9 +131,9 @@ def drop_performance(nlp: Language, attr: str) -> None:
     """Remove the calibration figures of a pipe from "performance" in the pipeline's meta, and that if it is then empty."""
     performance = nlp.meta.get("performance", {})
     figures = ["gmce_per_group", *(f"{name}{suffix}" for name in score_names() for suffix in ("", "_raw"))]
-    prefixes = (attr, f"{attr}_token", f"{attr}_span")
-    names = [name for prefix in prefixes for name in (f"{prefix}_{figure}" for figure in figures) if name in performance]
-    for name in names:
-        del performance[name]
-    if names and not performance:
+    keys = [f"{prefix}_{figure}" for prefix in (attr, f"{attr}_token", f"{attr}_span") for figure in figures]
+    present_keys = [key for key in keys if key in performance]
+    for key in present_keys:
+        del performance[key]
+    if present_keys and not performance:
         del nlp.meta["performance"]

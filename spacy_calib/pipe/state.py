@@ -82,8 +82,8 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Return the cut-offs of a card. cutoff (Mapping | None): "precision" and "cutoff", reached on average (confidence .5)."""
-    return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
+    """Return the cut-offs of a card. cutoff (Mapping | None): "precision", and the "cutoff" that reaches it on average."""
+    return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})  # .5: confidence
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class FitInfo(Serializable):
         return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Return whether these cut-offs are those of the card (description) of the pretrained maps that the pipe got."""
+        """Return whether these cut-offs are those that came with the pipe's pretrained maps, by their card (description)."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
@@ -193,33 +193,34 @@ class FitInfo(Serializable):
 
 
 def _span_context(value: Any, where: str) -> Any:
-    """Read a saved span context: return a SpanContextModel, or the checked state of a registered part, rebuilt later."""
+    """Return a saved span context: a SpanContextModel, or the state of a registered part, which `PipeState.read` rebuilds."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
     return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
 
 def _contradiction(fields: dict[str, Any]) -> str:
-    """Return why the fields of a saved pipe state contradict each other, or ""."""
-    maps, spans, info = fields["maps"], fields["span_maps"], fields["fit_info"]
-    if maps is None:
+    """Return why the fields of a saved pipe state contradict each other, or "". fields: The keys of STATE, with values."""
+    maps, span_maps, info, error_groups = (fields[name] for name in ("maps", "span_maps", "fit_info", "judged_by"))
+    if maps is None:  # an unfitted pipe has learned nothing
         names = (*TOKENS, *SPANS, "record", "seen", "judged_by", "fit_info")
         learned_keys = [name for name in names if fields[name] is not None]
         return f"'{learned_keys[0]}' is there and 'maps' is not" if learned_keys else ""
-    n = len(fields["labels"])
-    if fields["judged_by"] is not None and len(fields["judged_by"].of_tag) != n:
-        return f"{len(fields['judged_by'].of_tag)} tags are judged by groups, there are {n} labels"
-    if len(maps["groups"].of_tag) != n:
-        return f"{len(maps['groups'].of_tag)} tags have groups, there are {n} labels"
+    n_labels = len(fields["labels"])
+    if error_groups is not None and len(error_groups.of_tag) != n_labels:
+        return f"{len(error_groups.of_tag)} tags are judged by groups, there are {n_labels} labels"
+    if len(maps["groups"].of_tag) != n_labels:
+        return f"{len(maps['groups'].of_tag)} tags have groups, there are {n_labels} labels"
     if info is None:
         return "'fit_info' is empty"
-    if fields["span_context"] is not None and None in (fields["context"], spans):
+    if fields["span_context"] is not None and None in (fields["context"], span_maps):
         return "'span_context' is there and 'context' or 'span_maps' is not"
-    if spans is None:
-        of_spans = [name for name in ("cutoffs", "span_adaptations") if fields[name] is not None]
-        return f"'{of_spans[0]}' is there and 'span_maps' is not" if of_spans else ""
-    labels = () if info.spans is None else info.spans.labels
-    sizes = {len(labels), *(len(part.groups.of_tag) for part in (*spans, *(fields["span_adaptations"] or ())))}
-    return "span labels and their groups differ in number" if len(sizes) > 1 else ""
+    if span_maps is None:
+        span_keys = [name for name in ("cutoffs", "span_adaptations") if fields[name] is not None]
+        return f"'{span_keys[0]}' is there and 'span_maps' is not" if span_keys else ""
+    n_span_labels = 0 if info.spans is None else len(info.spans.labels)
+    steps_of_spans = (*span_maps, *(fields["span_adaptations"] or ()))
+    is_consistent = all(len(step.groups.of_tag) == n_span_labels for step in steps_of_spans)
+    return "" if is_consistent else "span labels and their groups differ in number"
 
 
 STATE = record(
@@ -272,20 +273,19 @@ class PipeState:
         maps, info = self.tokens.maps, self.info
         if maps is None or not info.method:
             return ""
+        # The steps in words, the last one first. A recalibrator has one map for each group, other steps are one model.
         steps = [] if type(maps.prototype) is Identity else [vars(type(maps.prototype)).get("short") or info.method]
-        shared = "one map" if steps else "one model"
-        steps += ["context"] if info.context and info.context["kept"] else []
-        # "spacy-calib.VectorScaling.v1" -> "vector scaling"
-        steps += [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", info.scaling["name"].split(".")[-2]).lower()] if info.scaling else []
+        noun = "one map" if steps else "one model"
+        if info.context and info.context["kept"]:
+            steps.append("context")
+        if info.scaling:  # "spacy-calib.VectorScaling.v1" -> "vector scaling"
+            steps.append(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", info.scaling["name"].split(".")[-2]).lower())
         if not steps:
             return "raw scores, unchanged"
         n_maps, n_groups = (len(groups) - groups.n_singletons for groups in (maps.groups, self.judged_by or maps.groups))
-        if n_maps > 1:
-            shared = f"{shared} for each of {n_maps} frequency groups"
-        else:
-            shared = f"{shared} for all {info.kind.label_words[1]}"
+        extent = f"each of {n_maps} frequency groups" if n_maps > 1 else f"all {info.kind.label_words[1]}"
         errors = f"; errors by {n_groups} frequency groups" if n_groups != n_maps else ""
-        return f"{' after '.join(steps)} ({shared}{errors})"
+        return f"{' after '.join(steps)} ({noun} for {extent}{errors})"
 
     @cached_property
     def seen_texts(self) -> FitTextDigests | None:
@@ -297,14 +297,14 @@ class PipeState:
     @property
     def identity(self) -> str:
         """Digest of the learned state that scores depend on: all but cut-offs, summaries and records of the fit data."""
-        others = ("cutoffs", "label_cutoffs", "recall_cutoffs", "fit_info", "record", "seen", "kept_labels", "judged_by")
-        state = {key: value for key, value in self.state().items() if key not in others}
+        excluded = ("cutoffs", "label_cutoffs", "recall_cutoffs", "fit_info", "record", "seen", "kept_labels", "judged_by")
+        state = {key: value for key, value in self.state().items() if key not in excluded}
         return blake2b(pack(state, ""), digest_size=6).hexdigest()
 
     def overlap_with(self, texts: TextUnits) -> dict[str, Any] | None:
         """Return the fields of the TrainTestOverlap of some texts with the fit data; None if it cannot be computed."""
-        share = None if self.seen_texts is None else self.seen_texts.overlap_with(texts)
-        return None if share is None else share.to_dict()
+        overlap = None if self.seen_texts is None else self.seen_texts.overlap_with(texts)
+        return None if overlap is None else overlap.to_dict()
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain data and arrays, in the form STATE, for `read`."""
@@ -323,9 +323,9 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a saved state, and build the object. load (Callable): Rebuilds a registered part from its state.
+        """Check a saved state, and build the object. data (Any): From `state`, as read from bytes.
 
-        normalize (bool | str): The setting of this name, which is not saved.
+        normalize (bool | str): The setting of this name, which is not saved. load (Callable): Rebuilds a registered part.
         RAISES InvalidState: the data is not in the form STATE. C001: a cut-off is out of range.
         """
         fields = STATE(data, "state")

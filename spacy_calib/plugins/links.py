@@ -80,16 +80,14 @@ class Options:
         rows, lengths, names, priors, similarities = [], [], [], [], [np.zeros(0)]
         n_tokens_before = 0  # of the Docs before this one
         for doc in docs:
-            # Entities with labels that the linker discards have NIL as their only option.
-            entities = [entity for entity in doc.ents if entity.label_ not in pipe.labels_discard]
-            candidates = dict(zip(((item.start, item.end) for item in entities), _candidates(pipe, entities), strict=True))
+            candidates = _candidates(pipe, doc.ents)
             encodings: dict[tuple[int, int], Floats] = {}
             for entity, window in zip(doc.ents, _windows(pipe, doc), strict=True):
-                options = candidates.get((entity.start, entity.end), [])
+                options = candidates.get(entity.start, [])  # without NIL, which follows them
                 rows.append(n_tokens_before + entity.start)
                 lengths.append(len(options) + 1)
-                names += [*(item.entity_ for item in options), NIL]
-                priors += [*(item.prior_prob if pipe.incl_prior else 0.0 for item in options), 0.0]
+                names += [*(candidate.entity_ for candidate in options), NIL]
+                priors += [*(candidate.prior_prob if pipe.incl_prior else 0.0 for candidate in options), 0.0]
                 similarities += [_similarities(pipe, options, doc, window, encodings), np.zeros(1)]
             n_tokens_before += len(doc)
         return cls(
@@ -102,11 +100,13 @@ class Options:
         )
 
 
-def _candidates(pipe: Any, entities: Sequence[Any]) -> Iterable[list[Any]]:
-    """Return the candidates of each entity, as the linker gets them from its knowledge base."""
+def _candidates(pipe: Any, entities: Iterable[Any]) -> dict[int, list[Any]]:
+    """Return an entity's first token -> its candidates in the knowledge base; without entities that the linker discards."""
+    entities = [entity for entity in entities if entity.label_ not in pipe.labels_discard]
+    candidates: Iterable[list[Any]] = (list(pipe.get_candidates(pipe.kb, entity)) for entity in entities)
     if pipe.candidates_batch_size > 1:
-        return map(list, pipe.get_candidates_batch(pipe.kb, entities))
-    return (list(pipe.get_candidates(pipe.kb, entity)) for entity in entities)
+        candidates = map(list, pipe.get_candidates_batch(pipe.kb, entities))
+    return dict(zip((entity.start for entity in entities), candidates, strict=True))
 
 
 def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
@@ -132,7 +132,7 @@ def _similarities(
         return similarities
     if window not in encodings:
         encodings[window] = to_numpy(pipe.model.predict([doc[slice(*window)].as_doc()])[0]).astype(np.float64)
-    context, vectors = encodings[window], np.array([item.entity_vector for item in candidates], dtype=np.float64)
+    context, vectors = encodings[window], np.array([candidate.entity_vector for candidate in candidates], dtype=np.float64)
     norms = np.linalg.norm(context) * np.linalg.norm(vectors, axis=1)
     return np.divide(vectors @ context, norms, out=similarities, where=norms > 0)
 
@@ -143,7 +143,7 @@ class _GoldOptions:
 
     starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,).
     is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold (NDArray[bool]): Whether an entity has a
-    gold link, (m,). is_open: Whether annotators only rejected links, (m,). has_candidates: Whether it has candidates, (m,).
+    gold link, (m,). is_open: Whether it has only rejected links, (m,). has_candidates: Whether it has more options than NIL.
     """
 
     starts: Ints
@@ -162,16 +162,16 @@ class _GoldOptions:
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
-            options.starts,
-            (np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
-            np.array([pair in rejections for pair in zip(rows, hashes, strict=True)], dtype=bool),
-            (gold != 0) & ~is_open,
-            is_open,
-            options.lengths > 1,  # NIL is always an option
+            starts=options.starts,
+            right=(np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
+            is_rejected=np.array([link in rejections for link in zip(rows, hashes, strict=True)], dtype=bool),
+            has_gold=(gold != 0) & ~is_open,
+            is_open=is_open,
+            has_candidates=options.lengths > 1,  # NIL is always an option
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of an entity's gold if the model chooses an option, for each option, (n,).
+        """Return for each option the likelihood of its entity's gold if the model chooses this option, (n,).
 
         With a gold link it is 1 for that option, else 0. With only rejected links it is 1 for the options not rejected.
         shares (Sequence[float]): Share of entities whose true link is among their options, [with candidates, without].
@@ -192,8 +192,8 @@ class _GoldOptions:
         gold_sums = np.add.reduceat(self.right, self.starts[:-1])  # of each entity: 1 if its gold link is among its options
         rejected_sums = np.add.reduceat(probabilities * self.is_rejected, self.starts[:-1])
         shares = []
-        for has_candidates in (True, False):
-            is_linked, is_open = (mask & (self.has_candidates == has_candidates) for mask in (self.has_gold, self.is_open))
+        for is_selected in (self.has_candidates, ~self.has_candidates):
+            is_linked, is_open = self.has_gold & is_selected, self.is_open & is_selected
             share = 0.5  # start of EM; if no entity has only rejected links, its first round is final
             for _ in range(_ROUNDS if is_open.any() else 1):
                 # Entities with only rejected links: the probability that the gold is another of their options.
@@ -231,7 +231,8 @@ class EntityLinkerSource(OutputSource):
 
     @property
     def settings_summary(self) -> str:  # type: ignore[override]
-        return ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights or (), strict=False))
+        weights = zip(FEATURES, self.weights or (), strict=False)  # () before the fit
+        return ", ".join(f"{name} {weight:.3g}" for name, weight in weights)
 
     def annotation(self, pipe: Any) -> Annotation:
         return get_annotation(LINK)
@@ -246,10 +247,9 @@ class EntityLinkerSource(OutputSource):
         """Count the gold links by score column ("candidate 1"), not by identity, which may be private."""
         counts: Counter[str] = Counter()
         for doc in docs:
-            gold = [entity for entity in doc.ents if entity.kb_id]
-            entities = [entity for entity in gold if entity.label_ not in pipe.labels_discard]
-            candidates = dict(zip((entity.start for entity in entities), _candidates(pipe, entities), strict=True))
-            for entity in gold:
+            linked = [entity for entity in doc.ents if entity.kb_id]
+            candidates = _candidates(pipe, linked)
+            for entity in linked:
                 by_prior = sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)
                 names = [candidate.entity_ for candidate in by_prior[:_MAX_CANDIDATES]]
                 candidate_columns = dict(zip(names, _LABELS[2:], strict=False))  # the first two columns are for NIL
@@ -274,18 +274,15 @@ class EntityLinkerSource(OutputSource):
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> None:
         """Learn `weights` and `covered` if they are None, also from entities for which annotators only rejected links."""
-        readable = [
-            example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
-        ]
-        options = Options.from_docs(pipe, [example.predicted for example in readable])
+        readable = [eg for eg in examples if len(eg.predicted) and not self._why_missing(pipe, eg.predicted)]
+        options = Options.from_docs(pipe, [eg.predicted for eg in readable])
         annotation = self.annotation(pipe)
-        doc_starts = np.cumsum([0, *(len(example.predicted) for example in readable)]).tolist()  # in tokens of all Docs
         gold_hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *map(annotation.aligned_gold, readable)])  # of each token
-        rejections = {
-            (start + row, key)
-            for start, example in zip(doc_starts, readable, strict=False)
-            for row, key in annotation.rejected_labels(example) or ()
-        }
+        rejections: set[tuple[int, int]] = set()
+        doc_start = 0  # in tokens of all Docs
+        for eg in readable:
+            rejections |= {(doc_start + token, link) for token, link in annotation.rejected_labels(eg) or ()}
+            doc_start += len(eg.predicted)
         gold_options = _GoldOptions.from_links(options, gold_hashes[options.rows], rejections)
         self.weights, self.covered = _learn(options, gold_options, _score_weights(pipe), self.weights, self.covered)
 
@@ -293,7 +290,8 @@ class EntityLinkerSource(OutputSource):
         """Return the probabilities of NIL and the 30 top candidates of each entity, in the row of its first token."""
         options = Options.from_docs(pipe, docs)
         weights = _score_weights(pipe) if self.weights is None else np.array(self.weights)
-        shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))  # length 1: NIL alone, no candidate
+        share_with_candidates, share_without = self.covered or (1.0, 1.0)
+        shares = np.where(options.lengths > 1, share_with_candidates, share_without)  # length 1: only NIL
         probabilities = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
         indices, columns = _select_options(options, probabilities)
         rows = np.repeat(options.rows, options.lengths)[indices]
@@ -306,8 +304,12 @@ class EntityLinkerSource(OutputSource):
 def _learn(
     options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn feature weights, shrunk towards `centre`, and shares, in turn. weights, fixed_shares: Values to keep, or None."""
-    features, shares, learned_weights = options.features(), fixed_shares or [], centre if weights is None else np.array(weights)
+    """Learn (weights of the features, shares of entities whose gold is among their options) in turn.
+
+    centre (Floats): Weights towards which the learned ones are shrunk. weights, fixed_shares: Values to keep; None: learn them.
+    """
+    features, shares = options.features(), fixed_shares or []
+    learned_weights = centre if weights is None else np.array(weights)
     for _ in range(_ROUNDS if gold_options.is_open.any() else 1):  # without open entities shares do not depend on weights
         if fixed_shares is None:
             shares = gold_options.estimate_shares(softmax(combine(features, learned_weights), options.starts))
@@ -317,12 +319,12 @@ def _learn(
 
 
 def _score_weights(pipe: Any) -> Floats:
-    """Return the weights of FEATURES, (4,), by which the linker's choice is the top option: log threshold for NIL."""
+    """Return the weights of FEATURES, (4,), with which options rank as by spaCy's score, and NIL as by the threshold."""
     return np.array([0.0, 0.0, 1.0, np.log(max(pipe.threshold or 0.0, _SMALLEST))])
 
 
 def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints]:
-    """Select NIL and the 30 top candidates of each entity, candidates by descending prior; return (indices, score columns)."""
+    """Select NIL and the 30 top candidates of each entity, by falling prior; return (option indices, their score columns)."""
     indices: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):

@@ -128,11 +128,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     def mark_results(self, registry: RecognizerRegistry) -> None:
         """Replace Presidio's SpacyRecognizer by a CalibratedSpacyRecognizer in an analyzer's registry."""
         registry.remove_recognizer(SpacyRecognizer.__name__)
+        types = self.get_supported_entities()
         for language in self.get_supported_languages():
-            recognizer = CalibratedSpacyRecognizer(
-                supported_language=language, supported_entities=self.get_supported_entities()
-            )
-            registry.add_recognizer(recognizer)
+            registry.add_recognizer(CalibratedSpacyRecognizer(supported_language=language, supported_entities=types))
 
     def process_text(self, text: str, language: str) -> NlpArtifacts:
         return self._calibrate(super().process_text(text, language))
@@ -177,5 +175,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             if (span.start, span.end) not in spans
         ]
         score_by_span = {(span.start, span.end): score for span, score in flagged_spans}
+        # Presidio renames the labels by its mapping, and drops the labels that it ignores.
         mapped_spans, _ = self._get_updated_entities([span for span, _ in flagged_spans], [score for _, score in flagged_spans])
         return [(span, score_by_span[span.start, span.end]) for span in mapped_spans]

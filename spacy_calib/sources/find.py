@@ -39,9 +39,9 @@ def fingerprint(nlp: Language, component: Any) -> str:
     """
     models = _models_of(nlp, component)
     digests = set()  # a set, sorted in the end: neither order nor copies of arrays matter
-    for values in (to_numpy(read()) for model in models for read in _parameters(model)):
-        digest = blake2b(f"{values.dtype}{values.shape}".encode(), digest_size=16)
-        digest.update(values.tobytes())
+    for array in (to_numpy(read_array()) for model in models for read_array in _parameters(model)):
+        digest = blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
+        digest.update(array.tobytes())
         digests.add(digest.hexdigest())
     return blake2b("".join(sorted(digests)).encode(), digest_size=16).hexdigest() if models else ""
 
@@ -51,7 +51,7 @@ class WeightWatch:
 
     def __init__(self) -> None:
         self._model: Any = None  # the model that was checked last
-        self._reads: list[Any] = []  # functions that return a few small arrays of it, and of models it listens to
+        self._reads: list[Any] = []  # functions, each of which returns a small array of it, or of a model it listens to
         self._sample: list[Any] | None = None  # bytes of these arrays at the last check; None before
         self._has_changed = False  # result of the last full comparison
 
@@ -181,25 +181,15 @@ def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -
     if source.component in by_name:
         pipe = by_name[source.component]
         if not source.supports(pipe):
-            raise calib_error(
-                "C022",
-                component=source.component,
-                kind=type(pipe).__name__,
-                why=next((f": {_WHY_NOT[kind.__name__]}" for kind in type(pipe).__mro__ if kind.__name__ in _WHY_NOT), ""),
-                supported=_readable_factories(),
-                readable=", ".join(readable_in(nlp)) or "none",
-            )
+            why = next((f": {_WHY_NOT[cls.__name__]}" for cls in type(pipe).__mro__ if cls.__name__ in _WHY_NOT), "")
+            kind, supported = type(pipe).__name__, _readable_factories()
+            readable = ", ".join(readable_in(nlp)) or "none"
+            raise calib_error("C022", component=source.component, kind=kind, why=why, supported=supported, readable=readable)
         return pipe
     if not identity.labels:
         return None
-    n_labels = len(identity.labels)
-    alike = [
-        pipe
-        for pipe in by_name.values()
-        if source.supports(pipe)
-        and source.type_name(pipe) == identity.kind
-        and source.labels(pipe)[:n_labels] == identity.labels
-    ]
+    same_type = [pipe for pipe in by_name.values() if source.supports(pipe) and source.type_name(pipe) == identity.kind]
+    alike = [pipe for pipe in same_type if source.labels(pipe)[: len(identity.labels)] == identity.labels]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -254,6 +244,7 @@ def no_component_error(nlp: Language, component: str) -> CalibError:
 
 
 def _is_ours(source: Source) -> bool:
+    """Return whether a source is one of this package."""
     return type(source).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 

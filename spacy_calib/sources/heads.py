@@ -118,16 +118,17 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
         return pipe.trees.apply(tree_ids[column], word)
 
     for row, word in enumerate(token.text for doc in docs for token in doc):
-        cell_by_lemma: dict[str, list[Any]] = {}  # lemma -> [column of its most probable tree, summed probability]
-        for i in sorted(range(bounds[row], bounds[row + 1]), key=lambda i: -masses[i]):
+        column_of_lemma: dict[str, int] = {}
+        mass_of_lemma: dict[str, float] = {}
+        for i in sorted(range(bounds[row], bounds[row + 1]), key=lambda i: -masses[i]):  # the most probable tree first
             lemma = lemma_of(columns[i], word)
             if lemma is not None:
-                cell_by_lemma.setdefault(lemma, [columns[i], 0.0])[1] += masses[i]
-        entries += [(row, column, min(1.0, mass), lemma) for lemma, (column, mass) in cell_by_lemma.items()]
-    rows, tags, scores, names = zip(*entries, strict=True) if entries else ((), (), (), ())
-    return Marginals(
-        np.array(rows, dtype=np.intp), np.array(tags, dtype=np.intp), np.array(scores, dtype=np.float64), trees.n_tokens, names
-    )
+                column_of_lemma.setdefault(lemma, columns[i])
+                mass_of_lemma[lemma] = mass_of_lemma.get(lemma, 0.0) + masses[i]
+        entries += [(row, column_of_lemma[lemma], min(1.0, mass), lemma) for lemma, mass in mass_of_lemma.items()]
+    rows, lemma_columns, scores, lemmas = zip(*entries, strict=True) if entries else ((), (), (), ())
+    row_array, column_array = np.array(rows, dtype=np.intp), np.array(lemma_columns, dtype=np.intp)
+    return Marginals(row_array, column_array, np.array(scores, dtype=np.float64), trees.n_tokens, lemmas)
 
 
 def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
@@ -174,10 +175,10 @@ class StepScorer:
         vectors, vec2scores = self._state2vec.predict(features), self.step_model.vec2scores
         scores = np.ascontiguousarray(vectors if vec2scores is None else vec2scores.predict(vectors))
         if not np.isfinite(scores.sum()):
-            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-            if len(rows):  # else the sum of finite scores overflowed
-                ends = np.cumsum([len(doc) for doc in self._docs])
-                doc = self._docs[int(np.searchsorted(ends, features[rows[0]].max(), side="right"))]
+            bad_rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            if len(bad_rows):  # else the sum of finite scores overflowed
+                ends = np.cumsum([len(doc) for doc in self._docs])  # features are tokens of the batch
+                doc = self._docs[int(np.searchsorted(ends, features[bad_rows[0]].max(), side="right"))]
                 raise calib_error("C024", component=self._component, text=doc.text[:40])
         if len(self._unseen_classes):
             lowest = scores.min(axis=1, keepdims=True) if self._unseen_score is None else self._unseen_score
@@ -208,6 +209,7 @@ def step_scorer(
 def half_precision_components(nlp: Language, component: str) -> list[str]:
     """Return names of components with a half-precision model: of this one ("" for none) and those that it listens to."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
+    # An embedding component lists the components that listen to it.
     models = {name: pipe.model for name, pipe in pipes if component in (name, *getattr(pipe, "listening_components", ()))}
     return [name for name, model in models.items() if has_half_precision(model)]
 

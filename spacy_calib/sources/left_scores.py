@@ -22,10 +22,8 @@ from ..registry import prototypes
 from ..types import ROUNDING, SINGLE_PRECISION
 from .source import Source, named_source, to_numpy
 
-# Prefix of the name of an extension attribute, as in `span._.score`.
-EXTENSION = "_."
-# Tolerance for sums of probabilities that were computed in half precision.
-HALF_PRECISION = 0.01
+EXTENSION = "_."  # prefix of the name of an extension attribute, as in `span._.score`
+HALF_PRECISION = 0.01  # tolerance for sums of probabilities that were computed in half precision
 
 
 class LeftScoresSource(Source):
@@ -157,7 +155,7 @@ def as_score(value: Any, where: str, unit_name: str) -> float:
         return math.nan
     number = value
     if hasattr(value, "item"):
-        with contextlib.suppress(Exception):  # an array of several numbers
+        with contextlib.suppress(Exception):  # it fails for an array of several numbers, which is no score
             number = value.item()
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not (is_number and -SINGLE_PRECISION <= number <= 1 + SINGLE_PRECISION):
@@ -180,7 +178,7 @@ def restore_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> tuple
 
     spaCy doubles dollar signs each time it writes a config.
     """
-    saved_names, names = ([re.sub(r"\$+", "$", label) for label in row] for row in (saved_labels, labels))
+    saved_names, names = ([re.sub(r"\$+", "$", label) for label in label_list] for label_list in (saved_labels, labels))
     return tuple(saved_labels if saved_names == names else labels)
 
 

@@ -18,12 +18,11 @@ from .source import Source
 
 # Smaller probabilities are not added: a thousand of them cannot change a sum by .001.
 _SMALLEST = 1e-6
-# Annotations whose labels are not names of a scheme.
-_NOT_MAPPED = (*OPEN, "sent")
+_NOT_MAPPED = (*OPEN, "sent")  # annotations whose labels are not names of a scheme
 
 
 def biluo_prefixes(n_tokens: int) -> list[str]:
-    """Return the BILUO prefixes of the tokens of an entity."""
+    """Return the BILUO prefix of each token of an entity of n tokens: "U-" for one, else "B-", "I-" and "L-"."""
     return ["U-"] if n_tokens == 1 else ["B-", *["I-"] * (n_tokens - 2), "L-"]
 
 
@@ -46,14 +45,14 @@ class MappedScores:
         marginals = self.inner.marginals_above(min(threshold, _SMALLEST))  # small ones may add up
         columns = self._column[marginals.tags]
         index = np.flatnonzero(columns >= 0)
-        width = int(self._column.max(initial=-1)) + 1
-        # A cell is a (token, new column) pair as one number: row * width + column.
-        cells, cell_index = np.unique(marginals.rows[index] * width + columns[index], return_inverse=True)
+        n_columns = int(self._column.max(initial=-1)) + 1
+        # A cell is a (token, new column) pair as one number: row * n_columns + column. cell_index: The cell of each entry.
+        cells, cell_index = np.unique(marginals.rows[index] * n_columns + columns[index], return_inverse=True)
         scores = np.zeros(len(cells))
         (np.maximum if self._highest else np.add).at(scores, cell_index, marginals.scores[index])
         scores = np.minimum(scores, 1.0)
         kept = np.flatnonzero(scores >= threshold)
-        rows, tags = np.divmod(cells[kept], max(1, width))
+        rows, tags = np.divmod(cells[kept], max(1, n_columns))
         return Marginals(rows, tags, scores[kept], self.n_tokens)
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
@@ -115,7 +114,7 @@ class MappedSource:
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Return the spans whose label has a gold label; the gold cannot decide about others. names: Span label per column."""
+    """Return the spans whose label has a gold label; the gold cannot decide about others. names: Labels of `spans.labels`."""
     has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
     keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)

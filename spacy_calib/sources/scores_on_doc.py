@@ -23,8 +23,7 @@ from .left_scores import EXTENSION, HALF_PRECISION, LeftScoresSource, as_score, 
 from .source import OutputSource, to_numpy
 
 _LAYERS = ("tag", "pos", "morph", "lemma", "sent", "dep", "ent_type")
-# Maximum number of characters of a value or a text in a message.
-_MAX_SHOWN = 40
+_MAX_SHOWN = 40  # maximum number of characters of a value or a text in a message
 
 
 class UnitScoresSource(LeftScoresSource):
@@ -69,8 +68,8 @@ class UnitScoresSource(LeftScoresSource):
         return result
 
     def reasons_not_to_read(self, docs: Sequence[Doc]) -> list[str]:
-        nothing = f"nothing has a score at {self.where}"
-        return ["" if any(value is not None for value in self.values(doc)) else nothing for doc in docs]
+        why = f"nothing has a score at {self.where}"
+        return ["" if any(value is not None for value in self.values(doc)) else why for doc in docs]
 
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
@@ -89,14 +88,14 @@ class UnitScoresSource(LeftScoresSource):
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         # A unit is a token, or a document; `row` is its number in the Doc.
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
-        # (column, score) of each known label of each unit
-        cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]
-        if not self.annotation(pipe).kind.overlapping:  # only one label of a unit is right
-            for (doc, row, _), cell_list in zip(units, cells, strict=True):
-                total = sum(score for _, score in cell_list)
-                if total > 1 + HALF_PRECISION:
-                    raise calib_error("C288", where=self.where, what=self.describe_unit(doc, row), given=f"{total:.3g}")
-        entries = [(number, *cell) for number, cell_list in enumerate(cells) for cell in cell_list]  # (unit, column, score)
+        is_exclusive = not self.annotation(pipe).kind.overlapping  # only one label of a unit is right
+        entries: list[tuple[int, int, float]] = []  # (number of the unit among all, column of the label, score)
+        for number, (doc, row, scores) in enumerate(units):
+            known_scores = sorted((column[label], score) for label, score in scores.items() if label in column)
+            total = sum(score for _, score in known_scores)
+            if is_exclusive and total > 1 + HALF_PRECISION:
+                raise calib_error("C288", where=self.where, what=self.describe_unit(doc, row), given=f"{total:.3g}")
+            entries += [(number, tag, score) for tag, score in known_scores]
         table = np.array(entries, dtype=np.float64).reshape(-1, 3)
         rows, tags = table[:, :2].astype(np.intp).T
         return SparseScores(Marginals(rows, tags, table[:, 2].copy(), len(units)), absent=np.nan)
@@ -134,10 +133,10 @@ class TokenScoresSource(UnitScoresSource):
             name = self.score.removeprefix(EXTENSION)
             check_extension(Token, name)
             return [token._.get(name) for token in doc]
-        array = doc.user_data.get(self.score)
-        if array is None:
+        stored = doc.user_data.get(self.score)  # a list, or an array of numpy, cupy or torch
+        if stored is None:
             return []
-        values = list(array) if isinstance(array, (list, tuple)) else to_numpy(array).reshape(-1).tolist()
+        values = list(stored) if isinstance(stored, (list, tuple)) else to_numpy(stored).reshape(-1).tolist()
         if len(values) != len(doc):
             raise calib_error("C283", where=self.where, given=len(values), wanted=len(doc), text=doc.text[:40])
         return values
@@ -185,9 +184,9 @@ class DocScoresSource(UnitScoresSource):
         """
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
-        index = np.flatnonzero(find_top(marginals.rows, marginals.scores))
+        top = np.flatnonzero(find_top(marginals.rows, marginals.scores))
         # (document, category, score) of each document's top category
-        top_entries = list(zip(marginals.rows[index], marginals.tags[index], marginals.scores[index], strict=True))
+        top_entries = list(zip(marginals.rows[top], marginals.tags[top], marginals.scores[top], strict=True))
         documents = [doc for doc in docs if len(doc)]  # the Doc of each row
         for name in self.further_score_names:
             column = np.zeros(scores.n_tokens)  # one "token" per document

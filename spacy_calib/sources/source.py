@@ -59,23 +59,23 @@ def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
     return f"'{embedding}' stands between '{pipe_name}' and it and overwrites the token vectors"
 
 
-def _no_token_vectors(node: Any, doc: Doc) -> str:
+def _why_no_token_vectors(node: Any, doc: Doc) -> str:
     if doc.tensor.ndim == 2 and doc.tensor.shape == (len(doc), node.get_dim("nO")):
         return ""
     return "doc.tensor does not hold the token vectors; run the tok2vec component on the Doc first"
 
 
-def _no_transformer_data(node: Any, doc: Doc) -> str:
+def _why_no_transformer_data(node: Any, doc: Doc) -> str:
     return "" if doc._.trf_data is not None else "doc._.trf_data is None; run the transformer on the Doc first"
 
 
 # Name of a listener -> function (node, Doc) that returns what the Doc lacks, "" for nothing.
 _LISTENERS = {
-    "tok2vec-listener": _no_token_vectors,
-    "transformer-listener": _no_transformer_data,
-    "transformer_layers_listener": _no_transformer_data,
-    "last_transformer_layer_listener": _no_transformer_data,
-    "scalar_weighting_listener": _no_transformer_data,
+    "tok2vec-listener": _why_no_token_vectors,
+    "transformer-listener": _why_no_transformer_data,
+    "transformer_layers_listener": _why_no_transformer_data,
+    "last_transformer_layer_listener": _why_no_transformer_data,
+    "scalar_weighting_listener": _why_no_transformer_data,
 }
 
 
@@ -97,8 +97,11 @@ def has_weights(pipe: Any) -> bool:
 
 def is_trained(pipe: Any) -> bool:
     """Return whether a component can run: its model, if any, has all weights, and its knowledge base, if any, is not empty."""
-    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()  # without a knowledge base: bool(), which is False
-    return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
+    knowledge_base: Any = getattr(pipe, "kb", None)
+    model = getattr(pipe, "model", None)
+    if hasattr(knowledge_base, "is_empty") and knowledge_base.is_empty():
+        return False
+    return not isinstance(model, Model) or has_weights(pipe)
 
 
 class Source(ABC):

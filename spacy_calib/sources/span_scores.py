@@ -20,8 +20,7 @@ from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, split_score_names
 from .source import OutputSource, overwriting_pipe, reasons_not_to_run, to_numpy
 
-# (start, end, column) of each span, and scores: for a Doc without spans.
-_NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
+_NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))  # (start, end, column) of each span, and scores
 
 
 class SpanScoresSource(LeftScoresSource):
@@ -58,7 +57,7 @@ class SpanScoresSource(LeftScoresSource):
         self.further_score_names = tuple(further_names)
         # The group that contains the spans with a score; `score` is the name of its attribute.
         self._group = spans_key
-        if not spans_key and not self._is_extension:
+        if not spans_key and not self._is_extension:  # `score` is the key of a group that `spans_from` made
             self._group, self.score = self.score, "scores"
         self.outside = outside
 
@@ -149,18 +148,15 @@ class SpanScoresSource(LeftScoresSource):
     def _read_doc(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
         """Return the scores of a Doc's tokens, and its spans with their scores. column: Label -> its number."""
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
-        # start, end, label number, score, whether the span is on the Doc (else it is a candidate), further scores
-        rows = [
-            (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, extra)
-            for span, score, extra in self.scored_spans(doc)
-            if span.label_ in column
-        ]
-        table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
-        span_scores = np.array([row[3] for row in rows], dtype=np.float64)
-        is_chosen = np.array([row[4] for row in rows], dtype=bool)
+        scored = [(span, score, extra) for span, score, extra in self.scored_spans(doc) if span.label_ in column]
+        bounds = [(span.start, span.end, column[span.label_]) for span, _, _ in scored]
+        table = np.array(bounds, dtype=np.intp).reshape(-1, 3)
+        span_scores = np.array([score for _, score, _ in scored], dtype=np.float64)
+        # Spans that are not on the Doc are candidates.
+        is_chosen = np.array([(span.start, span.end, span.label) in on_doc for span, _, _ in scored], dtype=bool)
         marginals, spans = read_spans(table, span_scores, is_chosen, len(doc), len(column), self.outside)
-        extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.further_score_names))
-        return marginals, replace(spans, further_scores=extra_scores)
+        further_scores = np.array([extra for _, _, extra in scored], dtype=np.float64)
+        return marginals, replace(spans, further_scores=further_scores.reshape(len(scored), len(self.further_score_names)))
 
     def raw_span_scores(self, spans: Spans) -> Floats:
         return spans.scores
@@ -171,7 +167,8 @@ def read_spans(
 ) -> tuple[Marginals, Spans]:
     """Return (scores of tokens: for each label that of the best span over the token; the spans, with these token scores).
 
-    table (Ints): Start, end and label of each span, shape (n, 3). is_chosen (NDArray[bool]): Whether each is on the Doc.
+    table (Ints): Start, end and index of the label of each span, shape (n, 3). span_scores (Floats): Score of each, (n,).
+    is_chosen (NDArray[bool]): Whether each is on the Doc. n_tokens, n_labels (int): Size of the Doc, and number of labels.
     outside (bool): Whether "O" (column 0) has 1 minus the highest score; else tokens outside of all spans have no score.
     """
     best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)  # columns: "O", then the labels
@@ -180,12 +177,12 @@ def read_spans(
     if outside:
         best[:, 0] = 1.0 - best[:, 1:].max(axis=1, initial=0.0)
     rows, columns = np.nonzero(best) if outside else np.nonzero(~np.isnan(best))
+    marginals = Marginals(rows, columns, best[rows, columns], n_tokens)
     starts, ends, labels = table.T
     lengths = ends - starts
     # The tokens of all spans, one span after the other.
     tokens = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     token_scores = best[tokens, 1 + np.repeat(labels, lengths)]
-    marginals = Marginals(rows, columns, best[rows, columns], n_tokens)
     return marginals, Spans(starts, ends, labels, token_scores, span_scores, is_chosen)
 
 
@@ -250,13 +247,14 @@ def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tupl
     indices, scores = pipe.predict(list(docs))
     if not len(indices.dataXd):  # no text is long enough for a suggestion: arrays have other shapes
         return [_NO_SPANS] * len(docs)
-    boundaries, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
-    table = to_numpy(scores).astype(np.float64)[:, : len(pipe.labels)]  # without the negative label
+    # Bounds of all suggested spans, (n, 2), how many are of each Doc, and their scores, (n, n_labels).
+    bounds, n_suggested = to_numpy(indices.dataXd).astype(np.intp)[:, :2], to_numpy(indices.lengths)
+    label_scores = to_numpy(scores).astype(np.float64)[:, : len(pipe.labels)]  # without the negative label
     candidates = []
-    for end, length in zip(np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
-        rows, columns = np.nonzero(table[end - length : end] >= lowest)
-        rows += end - length
-        candidates.append((np.column_stack([boundaries[rows, :2], columns]), table[rows, columns]))
+    for end, n in zip(np.cumsum(n_suggested).tolist(), n_suggested.tolist(), strict=True):
+        rows, columns = np.nonzero(label_scores[end - n : end] >= lowest)
+        rows += end - n
+        candidates.append((np.column_stack([bounds[rows], columns]), label_scores[rows, columns]))
     return candidates
 
 
@@ -266,15 +264,15 @@ def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, sc
     candidates, scores: Start, end and column of each candidate, and its score, as `_find_candidates` returns them.
     """
     group: Any = doc.spans.get(key, ())
-    raw = span_scores(group) if len(group) else None
-    span_rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
-    table = np.array(span_rows, dtype=np.intp).reshape(-1, 3)
-    scores_on_doc = np.zeros(0) if raw is None else raw
-    has_label = table[:, 2] >= 0
-    table, scores_on_doc = table[has_label], scores_on_doc[has_label]
-    on_doc = set(map(tuple, table.tolist()))
+    group_scores = span_scores(group) if len(group) else None
+    rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]  # -1: an unknown label
+    group_spans = np.array(rows, dtype=np.intp).reshape(-1, 3)
+    has_label = group_spans[:, 2] >= 0
+    spans_on_doc = group_spans[has_label]
+    scores_on_doc = np.zeros(0) if group_scores is None else group_scores[has_label]
+    on_doc = set(map(tuple, spans_on_doc.tolist()))
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
-    all_spans = np.concatenate([table, candidates[is_new]])
+    all_spans = np.concatenate([spans_on_doc, candidates[is_new]])
     all_scores = np.clip(np.concatenate([scores_on_doc, scores[is_new]]), 0.0, 1.0)
-    is_on_doc = np.arange(len(all_spans)) < len(table)
+    is_on_doc = np.arange(len(all_spans)) < len(spans_on_doc)
     return read_spans(all_spans, all_scores, is_on_doc, len(doc), len(column), outside=True)

@@ -55,7 +55,7 @@ def spans_from(
     if misaligned not in ALIGNMENT_MODES:
         raise calib_error("C001", name="misaligned", wanted=" or ".join(ALIGNMENT_MODES), given=repr(misaligned))
     counts: Counter[str] = Counter()
-    best: dict[tuple[int, int, str], tuple[Span, list[Any]]] = {}
+    best: dict[tuple[int, int, str], tuple[Span, list[Any]]] = {}  # (start, end, label) -> span, scores: of the same the best
     text = doc.text  # spaCy joins it anew each time
     for item in found:
         start, end, label, *scores = _read_item(item, text, beside)
@@ -67,14 +67,15 @@ def spans_from(
         counts["mended"] += (span.start_char, span.end_char) != (start, end)
         span_key = (span.start, span.end, label)
         counts["same"] += span_key in best
-        if span_key not in best or _rank(scores) > _rank(best[span_key][1]):
+        if span_key not in best or _first_score(scores) > _first_score(best[span_key][1]):
             best[span_key] = span, scores
     spans = [span for span, _ in best.values()]
     attrs: dict[str, Any] = {name: [scores[i] for _, scores in best.values()] for i, name in enumerate(("scores", *beside))}
     doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs={**attrs, "counts": dict(+counts)})  # +: without 0
     if ents:
-        by_score = sorted(best.values(), key=lambda pair: (-_rank(pair[1]), -len(pair[0]), pair[0].start))
-        doc.set_ents(_drop_overlaps([span for span, scores in by_score if _rank(scores) >= threshold]), default="outside")
+        by_score = sorted(best.values(), key=lambda pair: (-_first_score(pair[1]), -len(pair[0]), pair[0].start))
+        entities = [span for span, scores in by_score if _first_score(scores) >= threshold]
+        doc.set_ents(_drop_overlaps(entities), default="outside")
     return doc.spans[key]
 
 
@@ -89,8 +90,8 @@ def _drop_overlaps(spans: Sequence[Span]) -> list[Span]:
     return result
 
 
-def _rank(scores: Sequence[Any]) -> float:
-    """Return the number by which spans are compared: the first of their scores, 0 for None."""
+def _first_score(scores: Sequence[Any]) -> float:
+    """Return the first of a span's scores, by which spans are compared; 0 for None."""
     return 0.0 if scores[0] is None else float(scores[0])
 
 
@@ -101,17 +102,17 @@ def _read_item(item: Any, text: str, score_names: Sequence[str]) -> tuple[Any, .
     if isinstance(labels, Sequence) and labels and isinstance(labels[0], Mapping):
         fields = {**fields, "label": labels[0].get("value"), "score": labels[0].get("confidence")}
     # The values of start, end, label and score, each under the first known key that the item has.
-    columns = [next((fields[key] for key in keys if key in fields), None) for keys in _KEYS.values()]
-    values: list[Any] = [*columns, *map(fields.get, score_names)]
-    start, end, label, *scores = (item.item() if hasattr(item, "item") else item for item in values)
+    standard_values = [next((fields[key] for key in keys if key in fields), None) for keys in _KEYS.values()]
+    values: list[Any] = [*standard_values, *map(fields.get, score_names)]
+    # Numbers of numpy and torch become those of Python.
+    start, end, label, *scores = (value.item() if hasattr(value, "item") else value for value in values)
     are_offsets = all(isinstance(offset, int) and not isinstance(offset, bool) for offset in (start, end))
-    are_scores = all(
-        item is None or (isinstance(item, (int, float)) and -SINGLE_PRECISION <= item <= 1 + SINGLE_PRECISION)
-        for item in scores
-    )
+    numbers = [score for score in scores if score is not None]
+    are_scores = all(isinstance(n, (int, float)) and -SINGLE_PRECISION <= n <= 1 + SINGLE_PRECISION for n in numbers)
     if not (are_offsets and are_scores and isinstance(label, str) and label and 0 <= start < end <= len(text)):
         raise calib_error("C640", given=brief(repr(item)), text=text[:40], n=len(text))
     stretch = text[start:end]
-    inner = stretch.strip() or stretch
+    inner = stretch.strip() or stretch  # a span of white space only is kept
     start += stretch.index(inner)
-    return start, start + len(inner), label, *(None if item is None else min(1.0, max(0.0, float(item))) for item in scores)
+    clipped_scores = (None if score is None else min(1.0, max(0.0, float(score))) for score in scores)
+    return start, start + len(inner), label, *clipped_scores

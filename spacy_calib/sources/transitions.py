@@ -52,8 +52,8 @@ class KeptReadings:
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
     """Copy what models read of a Doc, but no entities and heads. keep_arcs: Copy sentence starts and arc labels, too."""
     # 1 at a start of a sentence, -1 where none may be, 0 if unknown
-    columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
-    starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
+    signs = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
+    starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in signs.tolist()]
     words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
     copy = Doc(doc.vocab, words=words, spaces=spaces, sent_starts=starts)
     attrs = [*_INPUT_ATTRS, "DEP"] if keep_arcs else _INPUT_ATTRS

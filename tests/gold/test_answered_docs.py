@@ -12,7 +12,7 @@ from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_TOKENS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.answered_docs import _exclusive, answered_doc, answered_docs
+from spacy_calib.gold.answered_docs import _resolve_overlaps, answered_doc, answered_docs
 from spacy_calib.gold.example_reader import _hits_of
 from spacy_calib.gold.tool_exports import QUEUE_MARK, TextAnswers, TextSpan
 from spacy_calib.types import Marginals
@@ -205,7 +205,7 @@ def test_of_spans_that_overlap_the_one_that_the_pipeline_knows_is_taken():
         keys = rng.integers([0, 1, 0], [6, 4, 3], (4, 3)).tolist()
         places = {(start, min(6, start + length), "PQR"[label]) for start, length, label in keys}
         spans = [Span(doc, *place) for place in sorted(places)]
-        entities, doubtful = _exclusive(doc, spans, {"P"})
+        entities, doubtful = _resolve_overlaps(doc, spans, {"P"})
         for span in spans:
             overlapping = (other for other in spans if other.start < span.end and span.start < other.end)
             others = [other.label_ for other in overlapping if other is not span]

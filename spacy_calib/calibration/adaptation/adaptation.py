@@ -27,7 +27,7 @@ _SLOPE_SHARE = 0.5
 # Standard deviation, in log-odds, of a shift of all tokens of one document.
 _DOCUMENT_SPREAD = 0.3
 # Cross-validation over documents has so many folds; with fewer documents each is a fold.
-_FOLDS = 10
+FOLDS = 10
 # The prior precision that fixes a slope.
 _FIXED = 1e9
 
@@ -101,10 +101,11 @@ def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: P
     """
     if not len(margins):
         return Line()
-    lines, log_evidence = zip(*(_fit_line_with_spread(margins, hits, weights, spread) for spread in prior.spreads), strict=True)
-    share = np.exp(np.array(log_evidence) - max(log_evidence))
-    share /= share.sum()
-    return Line(*(float(share @ [getattr(line, name) for line in lines]) for name in ("slope", "intercept")))
+    fits = [_fit_line_with_spread(margins, hits, weights, spread) for spread in prior.spreads]
+    log_evidence = np.array([evidence for _, evidence in fits])
+    shares = np.exp(log_evidence - log_evidence.max())
+    shares /= shares.sum()
+    return Line(float(shares @ [line.slope for line, _ in fits]), float(shares @ [line.intercept for line, _ in fits]))
 
 
 def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float) -> tuple[Line, float]:
@@ -124,7 +125,7 @@ def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Flo
         coefficients[0] = LEAST_SLOPE
     slope, intercept = coefficients.tolist()
     adjusted_margins = slope * margins + intercept
-    # Laplace's approximation: the posterior is taken for a Gaussian around its maximum, whose volume the curvature tells.
+    # Laplace's approximation: the posterior is taken for a Gaussian around its maximum; the curvature gives its volume.
     probabilities = sigmoid(adjusted_margins)
     curvature = (columns * (weights * probabilities * (1.0 - probabilities))[:, None]).T @ columns + np.diag(precision)
     log_volume = 0.5 * (float(np.log(precision).sum()) - float(np.linalg.slogdet(curvature)[1]))
@@ -193,6 +194,7 @@ class AdaptationMap(Serializable):
 
     def adjust(self, scores: Floats, tags: Ints, groups: Groups) -> Floats:
         """Return the scores after the line and the offsets of their tags and groups."""
+        # The line that changes nothing is left out, since log-odds would clip the scores.
         adjusted_scores = scores if self.line == Line() else sigmoid(self.line.adjust(log_odds(scores)))
         if self.offsets is None:
             return adjusted_scores
@@ -204,7 +206,7 @@ def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior
     narrow = replace(prior, further_spread=None)
     if prior.further_spread is None or len(np.unique(entries.documents)) < 2:
         return narrow
-    folds = folds_of(entries.documents, _FOLDS)
+    folds = folds_of(entries.documents, FOLDS)
 
     def cross_fitted_loss(candidate: Prior) -> float:
         def score(train: Ints, test: Ints) -> Floats:
@@ -254,13 +256,13 @@ class Adaptation(Serializable):
             token, or is a span on the Doc. tags (Ints): Column of its label.
         """
         adjusted_scores = np.empty(len(scores))
-        for map_, index in ((self.leading, np.flatnonzero(is_top)), (self.other, np.flatnonzero(~is_top))):
-            adjusted_scores[index] = map_.adjust(scores[index], tags[index], self.groups)
+        for adaptation_map, mask in ((self.leading, is_top), (self.other, ~is_top)):
+            adjusted_scores[mask] = adaptation_map.adjust(scores[mask], tags[mask], self.groups)
         return adjusted_scores
 
     @classmethod
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
         sizes = (len(fields["groups"].of_tag), len(fields["groups"]))
-        maps = (fields["leading"], fields["other"])
-        is_consistent = all(map_.offsets is None or map_.offsets.sizes == sizes for map_ in maps)
+        offsets_of_maps = (fields["leading"].offsets, fields["other"].offsets)
+        is_consistent = all(offsets is None or offsets.sizes == sizes for offsets in offsets_of_maps)
         return "" if is_consistent else "'offsets' are fitted to these tags and groups"

@@ -14,10 +14,8 @@ from ...metrics.calibration_errors import calibration_error
 from ...metrics.proper import log_losses
 from ...pairs.documents import cross_fit, folds_of
 from ...types import Floats, Groups, Ints
-from .adaptation import Adaptation, GoldEntries, Prior
+from .adaptation import FOLDS, Adaptation, GoldEntries, Prior
 
-# Cross-validation over documents has so many folds; with fewer documents each is a fold.
-_FOLDS = 10
 # Minimum number of entries in a bin of the calibration error, and maximum number of bins.
 _PER_BIN, _BINS = 50, 10
 # Smaller offsets, in log-odds, are not reported.
@@ -48,13 +46,14 @@ class AdaptationFit:
             adaptation, fold = Adaptation.fit(entries.take(train), self.groups, self.prior), entries.take(test)
             return adaptation.adjust(fold.scores, fold.is_top, fold.tags)
 
-        return cross_fit(folds_of(entries.documents, _FOLDS), score)
+        return cross_fit(folds_of(entries.documents, FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
         """Summarize the adaptation and its effect on held-out top entries. labels: Name of each tag.
 
         RETURNS (dict): "entries", "right": Numbers of top entries, and of right ones. "leading", "other": Slope and intercept
-            of both maps. "offsets": Label -> offset. "before", "after": `evaluate_scores` without it and of `held_out`.
+            of the maps of top entries and of the others. "offsets": Label -> offset. "before", "after": `evaluate_scores`
+            without the adaptation, and of `held_out` (None if there is one document).
         """
         top = np.flatnonzero(self.entries.is_top)
         held_out, top_entries = self.held_out, self.entries.take(top)
@@ -85,9 +84,10 @@ def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | No
         return None
     interval = mean_interval(scores - entries.hits, entries.documents)
     assert interval is not None
+    n_bins = int(np.clip(len(entries) // _PER_BIN, 1, _BINS))
     return {
         "expected": float(scores.mean()),
         "log_loss": float(log_losses(scores, entries.hits).mean()),
-        "ece": calibration_error(scores, entries.hits, int(np.clip(len(entries) // _PER_BIN, 1, _BINS)), norm="l1"),
+        "ece": calibration_error(scores, entries.hits, n_bins, norm="l1"),
         "gap": {"value": interval.estimate, "low": interval.low, "high": interval.high},
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,17 +13,13 @@ from .recalibrator import Recalibrator
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
     """Return the distinct scores, ascending, the sum of weights at each, and the sum of the weights of hits; n > 0 scores."""
-    x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)  # equal pairs as one
-    hit_mass = mass * hit
+    x, is_hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)  # equal pairs as one
+    hit_mass = mass * is_hit
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")  # takes ascending stretches as they are
         x, mass, hit_mass = x[order], mass[order], hit_mass[order]
     starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
     return x[starts], np.add.reduceat(mass, starts), np.add.reduceat(hit_mass, starts)
-
-
-def _one_value_per_point(fields: dict[str, Any]) -> str:
-    return lengths({"y_": len(fields["x_"])}, fields) if len(fields["x_"]) else "there are no points"
 
 
 def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
@@ -52,7 +46,8 @@ class IsotonicRegression(Recalibrator):
     n_parameters = 20  # about as many as it has steps
     _learned = ("x_", "y_")
     learned_form = record(
-        {"x_": floats(0.0, 1.0, rising="rises"), "y_": floats(0.0, 1.0, rising="never falls")}, _one_value_per_point
+        {"x_": floats(0.0, 1.0, rising="rises"), "y_": floats(0.0, 1.0, rising="never falls")},
+        lambda fields: lengths({"y_": len(fields["x_"])}, fields) if len(fields["x_"]) else "there are no points",
     )
     x_: Floats
     y_: Floats

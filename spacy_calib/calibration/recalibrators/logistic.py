@@ -40,18 +40,16 @@ class LogisticMap(Recalibrator):
         # Equal scores are merged first, so that the order of rows does not change the last bit.
         distinct, mass, hit_mass = sum_by_score(scores, hits, weights)
         features = self.features(distinct)
-        mean = np.array(self.no_change)
+        mean = np.array(self.no_change)  # of the prior
         is_used = np.ones(len(mean), dtype=bool)
-        while True:
-            coefficients = np.zeros(len(mean))
+        coefficients = np.zeros(len(mean))
+        while is_used.any():
             coefficients[is_used] = fit_logistic(features[:, is_used], hit_mass / mass, mass, mean[is_used], PRIOR)
             falling = np.flatnonzero(coefficients[: self.slopes] < 0)
             if not len(falling):
                 break
             is_used[falling[np.argmin(coefficients[falling])]] = False
-            if not is_used.any():
-                coefficients[:] = 0.0
-                break
+            coefficients[:] = 0.0
         self.coefficients_ = coefficients
 
     def load_learned(self, values: dict[str, Any]) -> LogisticMap:

@@ -124,32 +124,27 @@ class PairwiseScaler:
             codes, weights = codes[:0], weights[:0]
         sources, targets = np.divmod(codes, len(biases))  # code = source * len(biases) + target
         # Rows and columns of the tags with a weight; one more column, of zeros, is for all other tags.
-        rows, row = np.unique(sources, return_inverse=True)
-        columns, column = np.unique(targets, return_inverse=True)
+        row_tags, rows = np.unique(sources, return_inverse=True)
+        column_tags, columns = np.unique(targets, return_inverse=True)
         # Row of each source in the table (-1 without a weight), and column of each target.
         self.row_of = np.full(len(biases), -1, dtype=np.int32)
-        self.row_of[rows] = np.arange(len(rows))
-        self.column_of = np.full(len(biases), len(columns), dtype=np.intp)
-        self.column_of[columns] = np.arange(len(columns))
-        table: Any = csr_matrix((weights, (row, column)), (len(rows), len(columns) + 1))
-        self.n_columns = len(columns) + 1
-        self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
+        self.row_of[row_tags] = np.arange(len(row_tags))
+        self.column_of = np.full(len(biases), len(column_tags), dtype=np.intp)
+        self.column_of[column_tags] = np.arange(len(column_tags))
+        self.n_columns = len(column_tags) + 1
+        table: Any = csr_matrix((weights, (rows, columns)), (len(row_tags), self.n_columns))
+        self.table = table.toarray() if len(row_tags) * self.n_columns <= _CELLS else table
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
         """Return the scaled probabilities of n > 0 entries. Arguments as in `Scaling.scale`, with tokens (rows) ascending."""
-        begins = np.ones(len(tokens), dtype=bool)  # whether an entry is the first of its token
-        np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
-        starts = np.flatnonzero(begins)
+        starts = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1]))  # first entry of each token
         n_together = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
-        if len(starts) <= n_together:
-            return self._scale(starts, tags, scores, is_input)
-        scaled_parts = []
-        for index in range(0, len(starts), n_together):
-            part_starts = starts[index : index + n_together]
-            end = starts[index + n_together] if index + n_together < len(starts) else len(tokens)
-            part = slice(part_starts[0], end)
+        bounds, scaled_parts = np.append(starts, len(tokens)), []
+        for first_token in range(0, len(starts), n_together):
+            part_bounds = bounds[first_token : first_token + n_together + 1]
+            part = slice(part_bounds[0], part_bounds[-1])
             flags = None if is_input is None else is_input[part]
-            scaled_parts.append(self._scale(part_starts - part_starts[0], tags[part], scores[part], flags))
+            scaled_parts.append(self._scale(part_bounds[:-1] - part_bounds[0], tags[part], scores[part], flags))
         return np.concatenate(scaled_parts)
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
@@ -173,8 +168,8 @@ class PairwiseScaler:
             inputs[~is_input] = 0.0  # not before: an entry that is no input influences its own margin, but no other tag's
         if self.n_columns > 1:
             terms = self._pairwise_terms(starts, lengths, tag_codes, inputs)
-            margins += _cells(terms, token, self.column_of[tag_codes])
-            rest_margins += _column(terms, self.column_of[self.n_tags])
+            margins += _look_up(terms, token, self.column_of[tag_codes])
+            rest_margins += _look_up(terms, np.arange(len(starts)), np.full(len(starts), self.column_of[self.n_tags]))
         if max(np.abs(margins).max(), np.abs(rest_margins).max()) > _SAFE_MARGIN:
             input_margins = margins if is_input is None else np.where(is_input, margins, -np.inf)
             highest = np.maximum(np.maximum.reduceat(input_margins, starts), rest_margins)  # subtracted, or exp overflows
@@ -190,10 +185,10 @@ class PairwiseScaler:
 
         rows = self.row_of[tag_codes]
         has_weight = (inputs > 0) & (rows >= 0)
-        long_tokens = np.flatnonzero(lengths > MOST_INPUTS)
+        long_tokens = np.flatnonzero(lengths > MOST_INPUTS)  # only their highest inputs count
         if len(long_tokens):
             has_weight[_find_lower_inputs(starts[long_tokens], lengths[long_tokens], inputs)] = False
-        bounds = np.append(starts, len(tag_codes))
+        bounds = np.append(starts, len(tag_codes))  # of each token's entries
         if not has_weight.all():
             bounds = np.concatenate([[0], np.cumsum(has_weight)])[bounds]  # among the entries with a weight
             rows, inputs = rows[has_weight], inputs[has_weight]
@@ -201,25 +196,21 @@ class PairwiseScaler:
         return csr_matrix((inputs, rows, bounds.astype(rows.dtype)), shape) @ self.table
 
 
-def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
+def _look_up(table: Any, rows: Ints, columns: Ints) -> Floats:
     """Return table[rows, columns] of a dense or sparse table, shape (n,)."""
     if isinstance(table, np.ndarray):
         return table.ravel().take(rows * table.shape[1] + columns)
     return np.asarray(table[rows, columns]).ravel()
 
 
-def _column(table: Any, column: int) -> Floats:
-    """Return one column of a dense or sparse table, shape (n_rows,)."""
-    return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
-
-
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Return the indices of each token's entries but its MOST_INPUTS highest. starts, lengths: First entry, entry count."""
+    """Return the indices of some tokens' entries but the MOST_INPUTS highest of each. starts, lengths: Of these tokens."""
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)
     table = np.where(is_entry, inputs[index], -1.0)  # a row per token; -1, below all inputs, fills it up
-    lowest = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
+    lowest = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]  # of the highest inputs of each token
     is_above, is_equal = table > lowest, table == lowest
-    is_top = is_above | (is_equal & (np.cumsum(is_equal, axis=1) <= MOST_INPUTS - is_above.sum(axis=1, keepdims=True)))
+    n_places = MOST_INPUTS - is_above.sum(axis=1, keepdims=True)  # left for inputs equal to the lowest
+    is_top = is_above | (is_equal & (np.cumsum(is_equal, axis=1) <= n_places))
     return index[is_entry & ~is_top]

@@ -53,17 +53,16 @@ class Objective:
 
         self.entries = entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.pairwise == "all")
         self.gold = _find_gold(entries, pairs)
-        self.has_biases = scaling.biased
         self.n_biases = n_tags + 2 if scaling.biased else 0  # two more: the rest, and tags unknown to the fit
         # The design matrix has a row for each entry (target) and a column for each pair of tags (source, target) that occurs.
         if scaling.pairwise == "all":
-            codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]
+            codes, targets, inputs = entries.codes, entries.targets, entries.inputs[entries.sources]  # of pairs of entries
         else:
-            n = len(entries.tags) if scaling.pairwise == "self" else 0  # "none": no weights
+            n = len(entries) if scaling.pairwise == "self" else 0  # "none": no weights
             # Source and target are one tag, so its code, source * (n_tags + 2) + target, is tag * (n_tags + 3).
             codes, targets, inputs = (entries.tags * (n_tags + 3))[:n], np.arange(n), entries.inputs[:n]
         self.codes, column = number_codes(codes, (n_tags + 2) ** 2)
-        self.design = csr_matrix((inputs, (targets, column)), (len(entries.tags), len(self.codes)))
+        self.design = csr_matrix((inputs, (targets, column)), (len(entries), len(self.codes)))
         bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES
         self.penalty = np.repeat([PRIOR, bias_penalty, scaling.ridge_], [1, self.n_biases, len(self.codes)])
         probabilities = np.exp(entries.logs)
@@ -88,7 +87,7 @@ class Objective:
 
     def unpack(self, values: Floats) -> ScalingWeights:
         """Return the parameters in an unscaled vector of factor, biases and weights."""
-        biases = values[1 : 1 + self.n_biases] if self.has_biases else np.zeros(self.entries.n_tags + 2)
+        biases = values[1 : 1 + self.n_biases] if self.n_biases else np.zeros(self.entries.n_tags + 2)
         return ScalingWeights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
     def loss(self, vector: Floats) -> tuple[float, Floats]:
@@ -110,14 +109,14 @@ class Objective:
 
     def _gradient(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
         """Return the sum over entries of residual * feature, for the factor (logs), each bias, and each weight (design)."""
-        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.has_biases else np.zeros(0)
+        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.n_biases else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
 
 
 def _find_gold(entries: Entries, pairs: Pairs) -> NDArray[np.bool_]:
     """Return whether each entry is the gold outcome of its token: the tag that hits, or the rest of a token without a hit."""
     is_rest = entries.origin < 0
-    is_hit = np.zeros(len(entries.tags), dtype=bool)
+    is_hit = np.zeros(len(entries), dtype=bool)
     is_hit[~is_rest] = pairs.hits[entries.origin[~is_rest]]
     has_hit = np.add.reduceat(is_hit, entries.starts) > 0
     return is_hit | (is_rest & ~has_hit[entries.tokens])

@@ -109,15 +109,8 @@ class Scaling(Part):
             "name": self.registered, "biased": self.biased, "temperature": temperature, "ridge": self.ridge_, "size": size,
         }  # fmt: skip
 
-    # Fitting
-
     def fit(
-        self,
-        pairs: Pairs,
-        n_tags: int,
-        start: Scaling | None = None,
-        ridge: float | None = None,
-        tolerance: float = _TOLERANCE,
+        self, pairs: Pairs, n_tags: int, start: Scaling | None = None, ridge: float | None = None, tolerance: float = _TOLERANCE
     ) -> Scaling:
         """Fit the weights.
 
@@ -187,8 +180,6 @@ class Scaling(Part):
     def _refit(self, pairs: Pairs, n_tags: int, tolerance: float) -> Scaling:
         """Return a new scaling with this one's L2 penalty, fitted to these pairs with this one's weights as initial ones."""
         return self.clone().fit(pairs, n_tags, self, self.ridge_, tolerance)
-
-    # Applying
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
         """Return the scaled score of each pair. pairs (Pairs): All pairs of each token that reach FLOOR, perhaps others."""

@@ -40,7 +40,7 @@ def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
 
 def show_precision(result: dict[str, Any]) -> None:
     """Print the cut-offs for a precision, and what they guarantee. result (dict): Result of `threshold` for one pipe."""
-    targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
+    targets = [f"{key} {100 * precision:g} %" for key, precision in (result["targets"] or {}).items()]
     target = ", ".join(targets) or f"{100 * result['precision']:g} %"
     noun = "documents" if result["event"] is None else "entities"
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
@@ -55,7 +55,7 @@ def show_precision(result: dict[str, Any]) -> None:
         TableColumn("Precision", "precision", number),
         TableColumn("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
     )
-    rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]
+    rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]  # keys with gold
     show_rows(rows or result["rows"], columns)
     keys_without_gold = [row["key"] or "(no group)" for row in result["rows"] if row not in rows]
     if rows and keys_without_gold:
@@ -125,7 +125,8 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
     target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a recall of {target} (tokens of gold entities)")
     show_seen(overlap)
-    show_rows((line for row in result["rows"] for line in (row, {"key": "  predicted only", **row["predicted"]})), _RECALL)
+    line_pairs = [(row, {"key": "  predicted only", **row["predicted"]}) for row in result["rows"]]
+    show_rows([line for pair in line_pairs for line in pair], _RECALL)
     missing = [row["key"] for row in result["rows"] if row["cutoff"] is None]
     if missing:
         label = "No cut-off" if result["per"] == "all" else f"No cut-off of {', '.join(missing)}"
@@ -133,9 +134,9 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
         msg.warn(f"{label} reaches {target} with this confidence: ask for less, or give more gold.{consequence}")
     if len(missing) == len(result["rows"]):
         return
-    score, per_label = (
-        ("P(inside an entity) = 1 - P(O)", "") if result["per"] == "all" else ("P(label)", " (for each label separately)")
-    )
+    score, per_label = "P(inside an entity) = 1 - P(O)", ""
+    if result["per"] != "all":
+        score, per_label = "P(label)", " (for each label separately)"
     msg.text(
         f"Every token whose {score} reaches the cut-off is flagged, even if the recognizer predicts O. At most "
         f"{100 * (1 - result['recall']):.3g} % of the tokens of gold entities in other texts of the same source are not "
@@ -155,18 +156,16 @@ _REVIEW = (
 
 
 def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
-    """Print how many tokens are accepted, left for review, and dropped. parts (dict): "review" of `threshold`."""
+    """Print how many tokens are accepted, left for review, and dropped. parts (dict): The result of `parts_for_review`."""
     msg.divider("Accept, look, drop")
     accept, inside_share = parts["accept"], parts["drop"]["inside_share"]
-    right = accept["right"] / accept["entities"] if accept["entities"] else None
-    descriptions = {
-        "accept": ("of the entities are right", right),
-        "look": ("of the tokens are in an entity", parts["look"]["inside_share"]),
-        "drop": ("of the tokens are in none", None if inside_share is None else 1 - inside_share),
-    }
-    show_rows(
-        ({**parts[name], "part": name, "what": label, "right": share} for name, (label, share) in descriptions.items()), _REVIEW
+    right_share = accept["right"] / accept["entities"] if accept["entities"] else None
+    shares = (
+        ("accept", "of the entities are right", right_share),
+        ("look", "of the tokens are in an entity", parts["look"]["inside_share"]),
+        ("drop", "of the tokens are in none", None if inside_share is None else 1 - inside_share),
     )
+    show_rows([{**parts[part], "part": part, "what": what, "right": share} for part, what, share in shares], _REVIEW)
     joint_confidence = max(0.0, 1 - 2 * (1 - confidence))  # Bonferroni: both guarantees hold
     msg.text(
         "Accept: the tokens of entities at or above their cut-off. Look: the other flagged tokens. Drop: all others, without "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
     """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; if it has none, its raw scores. Write no file.
 
-    fitted_only (bool): Whether raw scores are an error. RAISES CalibError: any error in the input.
+    fitted_only (bool): Whether a pipeline without a fitted calib pipe is an error. RAISES CalibError: any error in the input.
     """
     from ...gold.keys import names_under
     from ...pipe.evaluation import Evaluation, check_evaluable, evaluate_pipe
@@ -47,6 +47,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=needs_fit)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     check_evaluable(pipes, corpora, examples, run.silent)
+    # (key, value of each Doc under it), which divide the Docs into slices
     by = None if run.by is None else (run.by, names_under([example.reference for example in examples], run.by))
     tables = [
         evaluate_pipe(pipe, examples, corpus, run.groups, by=by, obstacle=obstacle)
@@ -100,13 +101,13 @@ def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> li
 
 def verdict_on_raw(table: PipeTable) -> str:
     """Return a sentence on how far raw scores are off (their ECE); "" if no unit with gold has a score."""
-    # Tables of entities, if the pipe scores them, and then of tokens or documents.
-    annotation, (*span_tables, row_table) = table.annotation, table.units.values()
-    unit_words, scored = f"the top label of each {annotation.kind.unit}", row_table.view
-    if span_tables and len(span_tables[0].view) and not annotation.kind.of_arcs:
-        unit_words, scored = f"predicted {annotation.kind.span_words[1]}", span_tables[0].view
-    pairs = scored.pairs.take(top_pairs(scored.pairs))
-    error = calibration_error(pairs.scores, pairs.hits, scored.n_bins, norm="l1")  # the ECE
+    kind = table.annotation.kind
+    *span_tables, row_table = table.units.values()  # of entities, if the pipe scores these; of tokens or documents
+    unit_words, view = f"the top label of each {kind.unit}", row_table.view
+    if span_tables and len(span_tables[0].view) and not kind.of_arcs:
+        unit_words, view = f"predicted {kind.span_words[1]}", span_tables[0].view
+    pairs = view.pairs.take(top_pairs(view.pairs))
+    error = calibration_error(pairs.scores, pairs.hits, view.n_bins, norm="l1")  # the ECE
     if error is None:
         return ""
     subject = f"The scores of '{table.component}'" if table.component else "The scores"

@@ -42,13 +42,11 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
     """Return (name of a picture, its file) for all output paths and options. RAISES C097: several pictures for one file."""
     pictures: list[tuple[str, Path]] = []
     for path in paths:
-        if path.suffix.lower() not in PICTURES:  # a folder
-            pictures += [(name, path / f"{name}.png") for name in picture_names(kind, tags, PICTURE_KINDS)]
-            continue
-        names = picture_names(kind, tags, PICTURE_KINDS[:1])  # by default the first kind
-        if len(names) > 1:
+        is_file = path.suffix.lower() in PICTURES
+        names = picture_names(kind, tags, PICTURE_KINDS[:1] if is_file else PICTURE_KINDS)  # a folder gets all by default
+        if is_file and len(names) > 1:
             raise calib_error("C097", path=path, pictures=", ".join(names))
-        pictures.append((names[0], path))
+        pictures += [(name, path if is_file else path / f"{name}.png") for name in names]
     return pictures
 
 

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import by_unit, caveat_of
 from ..fitting.conventions import show_conventions
-from ..shared.screen import TableColumn, msg, number, show_other_weights, show_rows, show_seen, whole
+from ..shared.screen import TableColumn, in_percent, msg, number, show_other_weights, show_rows, show_seen, whole
 from ..shared.writing import print_exact
 
 if TYPE_CHECKING:
     from ...annotations import Kind
-
-# Ends the sentence "Chance adds to the measured error; ..." if the debiased error is not shown.
-_BIAS = "the interval is without this part, so it may lie below"
 
 
 def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
@@ -36,10 +33,8 @@ def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
     """Print the tables of one pipe; return False if it had nothing to evaluate. table (dict): From `PipeTable.to_dict`."""
     from ...annotations import kind_of
 
-    kind = kind_of(table["layer"])
-    unfitted = table.get("unfitted")  # a verdict on raw scores, and the command for a fit
-    msg.divider(f"{name if unfitted is None else 'Raw scores'} ({table['component'] or 'Doc'})")
-    entities, raw_only = table.get("entities"), unfitted is not None
+    kind, entities, raw_only = kind_of(table["layer"]), table.get("entities"), "unfitted" in table
+    msg.divider(f"{'Raw scores' if raw_only else name} ({table['component'] or 'Doc'})")
     if not table["pairs"]:
         msg.warn(f"Nothing to evaluate: no {kind.unit} has both gold and a score.")
         if not (entities and entities["pairs"]):
@@ -62,8 +57,8 @@ def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> N
     if not entities["pairs"]:
         msg.warn(f"Nothing to evaluate: no {singular} was predicted where there is gold.")
         return
-    share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
-    msg.text(f"{entities['pairs']:,} predicted {plural}, {share} % right, {entities['bins']} bins")
+    right = in_percent(entities["accuracy"], 2)
+    msg.text(f"{entities['pairs']:,} predicted {plural}, {right} % right, {entities['bins']} bins")
     _show_errors(entities, "ECE", "tags", raw_only, details)
     _show_slices(entities.get("slices"), plural, details)
     _show_accepted(entities["accepted"], plural)
@@ -72,36 +67,35 @@ def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> N
 
 def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
     """Print the errors of the labels of tokens or documents, after the warnings about them."""
-    unfitted = table.get("unfitted")
-    if unfitted is not None:
-        msg.info(unfitted["verdict"])
+    raw_only = "unfitted" in table
+    if raw_only:
+        msg.info(table["unfitted"]["verdict"])
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     counts = table.get("without_map", {})
     if counts:
         labels = ", ".join(f"{label} {n:,}" for label, n in counts.items())
         msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
-    share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
-    msg.text(
-        f"{table['tokens']:,} {kind.unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins"
-    )
-    _show_errors(table, "ECE (top label)", kind.label_words[1], unfitted is not None, details)
+    accuracy = f"{table['accuracy_is']} {in_percent(table['accuracy'], 2)} %"
+    msg.text(f"{table['tokens']:,} {kind.unit}s, {table['pairs']:,} pairs, {accuracy}, {table['bins']} bins")
+    _show_errors(table, "ECE (top label)", kind.label_words[1], raw_only, details)
 
 
 def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     """Print an explanation of the figures in all tables, each sentence once."""
     from ...annotations import kind_of
 
-    words = dict.fromkeys((kind.unit, *kind.label_words) for kind in (kind_of(table["layer"]) for table in tables))
+    kinds = [kind_of(table["layer"]) for table in tables]
+    words = dict.fromkeys((kind.unit, *kind.label_words) for kind in kinds)  # ("token", "tag", "tags"), each once
     sentences = [
         f"A pair is one {unit} and one {label} with a score above the threshold; it is a hit if that is the gold {label}."
         for unit, label, _ in words
     ]
-    plurals = dict.fromkeys(table["entities"]["called"][1] for table in tables if table.get("entities"))
-    sentences += [f"For {plural}, each predicted one is a pair." for plural in plurals]
+    span_plurals = dict.fromkeys(table["entities"]["called"][1] for table in tables if table.get("entities"))
+    sentences += [f"For {plural}, each predicted one is a pair." for plural in span_plurals]
     msg.text(" ".join(sentences))
     raw_only = any("unfitted" in table for table in tables)
-    labels = " or ".join(dict.fromkeys(plural for *_, plural in words))
+    labels = " or ".join(dict.fromkeys(plural for _, _, plural in words))
     msg.text(
         f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and "
         f"the share of hits, of all {labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). "
@@ -112,7 +106,9 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
         f"Lower is better. An error near the floor cannot be improved: perfectly calibrated scores would show it too.{quantile}"
     )
     if not raw_only:
-        bias = "the debiased error is without this part, and the interval lies around it" if details else _BIAS
+        bias = "the interval is without this part, so it may lie below"
+        if details:  # the debiased error has a column
+            bias = "the debiased error is without this part, and the interval lies around it"
         msg.text(
             f"The 95 % interval is for the calibrated error on unlimited data, {_resampled(tables)}. Chance adds to the "
             f"measured error; {bias}."
@@ -125,46 +121,45 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
 def _resampled(tables: Iterable[Mapping[str, Any]]) -> str:
     """Return in words what was resampled for the intervals of all tables, and how many: "by document (20)"."""
     # Answers about entities have no gold for tokens; the documents of the entities count then.
-    sampling = [table["entities"]["by"] if table.get("entities") and not table["by"]["n"] else table["by"] for table in tables]
-    return " or ".join(dict.fromkeys(by_unit(**by) for by in sampling))
+    units = [table["entities"]["by"] if table.get("entities") and not table["by"]["n"] else table["by"] for table in tables]
+    return " or ".join(dict.fromkeys(by_unit(**unit) for unit in units))
 
 
 def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
     """Print how many spans the cut-offs for a precision accept. row: None without cut-offs. units (str): "entities"."""
     if row is not None:
-        share = number(None if row["share"] is None else 100 * row["share"], 1)
-        msg.text(
-            f"{row['kept']:,} {units} ({share} %) reach their cut-off; precision {number(row['precision'])}, "
-            f"target {number(row['wanted'])}"
-        )
+        accepted = f"{row['kept']:,} {units} ({in_percent(row['share'])} %) reach their cut-off"
+        msg.text(f"{accepted}; precision {number(row['precision'])}, target {number(row['wanted'])}")
 
 
 def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
     """Print how many tokens each cut-off for a recall flags. rows: None without cut-offs."""
     for row in rows or ():
-        share = number(None if row["share"] is None else 100 * row["share"], 1)
+        label = "" if row["key"] == "all" else f" for {row['key']}"
         msg.text(
-            f"{row['flagged']:,} tokens ({share} %) are flagged{'' if row['key'] == 'all' else ' for ' + row['key']}; recall "
-            f"{number(row['recall'])} of {row['tokens']:,} tokens of gold entities, target {number(row['wanted'])}"
+            f"{row['flagged']:,} tokens ({in_percent(row['share'])} %) are flagged{label}; recall {number(row['recall'])} of "
+            f"{row['tokens']:,} tokens of gold entities, target {number(row['wanted'])}"
         )
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
-    """Print errors by group, and other metrics. ece: Title of the ECE. labels: "tags". raw_only: Without calibrated scores."""
+    """Print the errors by group, other metrics, and warnings. ece (str): Title of the ECE. labels (str): "tags", as a title.
+
+    raw_only (bool): Whether there are no calibrated scores. details (bool): Whether all columns are printed.
+    """
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...registry import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only), details)
-    names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
-    score_rows = [
-        {"name": names[key], **row, **(table["change"].get(key) or {"value": None, "low": None})}
-        for key, row in table["scores"].items()
-    ]
+    titles = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
+    no_change = {"value": None, "low": None}  # some metrics have no interval of their change
+    changes = {key: table["change"].get(key) or no_change for key in table["scores"]}
+    score_rows = [{"name": titles[key], **row, **changes[key]} for key, row in table["scores"].items()]
     show_rows(score_rows, _SCORES[:2] if raw_only else _SCORES)  # [:2]: name and raw score
-    warnings = (warn_of_never_right(table["never_right"]), warn_of_higher_loss(table["change"]))
-    for warning in filter(None, warnings):
-        msg.warn(warning)
+    for warning in (warn_of_never_right(table["never_right"]), warn_of_higher_loss(table["change"])):
+        if warning:
+            msg.warn(warning)
 
 
 def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
@@ -185,15 +180,12 @@ def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
     ]
 
 
-def _signed_number(value: float) -> str:
-    return f"{value:+.4f}"
-
-
 def _interval(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
     """Format an interval, its limits by `show`; a dash if `low` is None."""
     return "-" if low is None else f"{show(low)} to {show(high)}"
 
 
+_signed_number = "{:+.4f}".format
 _SCORES = (
     TableColumn("Score", "name", align="l"),
     TableColumn("Raw", "raw", number),
@@ -225,7 +217,7 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
     if rows:
         msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")
         show_rows(rows, _SLICE_COLUMNS, details)
-        n, n_off = len(rows), sum(row["off"] for row in rows)
+        n, n_off = len(rows), sum(row["off"] for row in rows)  # number of slices, and of miscalibrated ones
         msg.text(
             f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'} miscalibrated (OFF); "
             f"at most {100 * table['rate']:g} % of the slices marked so are not, on average. "

@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...calibration.adaptation.adaptation import Line
+from ...calibration.solvers import log_odds, sigmoid
 from ...pairs.documents import count_in_words
 from ..shared.screen import first_of, msg, number, print_table, show_other_weights
 from .fit_output import too_few_sentence
@@ -20,27 +24,28 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
     """Print what an adaptation (of `fit_info.adaptations`) learned, and errors before and after it. output: Written folder."""
     unit = calib.fit_info.kind.unit
     show_other_weights(calib.lookup.weights_changed())
-    print_result, sentence = compare_losses(calib, adaptation)
-    print_result(f"Adapted {calib.source.component or 'the source'} to {count_units(adaptation, unit)}: {output}")
+    print_verdict, loss_sentence = compare_losses(calib, adaptation)
+    print_verdict(f"Adapted {calib.source.component or 'the source'} to {count_units(adaptation, unit)}: {output}")
     for key, kind in (("tokens", "label"), ("spans", "entity")):
-        if adaptation[key] is not None and adaptation[key]["before"] is not None:
+        if adaptation[key] is not None and adaptation[key]["before"] is not None:  # else there is no gold for these
             show_part(adaptation[key], kind, unit)
     show_trust(adaptation, unit)
     if any((calib.spans.cutoffs, calib.tokens.label_cutoffs, calib.tokens.recall_cutoffs)):
         msg.text("The cut-offs stay, as a score means the same; `spacy calib threshold` can make a promise for these texts.")
-    if sentence:
-        print_result(sentence)
+    if loss_sentence:
+        print_verdict(loss_sentence)
 
 
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
-    """Return (function to print with, sentence on the log losses before and after an adaptation, or "").
+    """Return (function to print the verdict with, sentence on the log losses before and after an adaptation).
 
-    The function marks a success in all that is printed: `msg.good` if the loss is lower on enough gold, else `msg.info`. Losses
-    are those of spans if any have gold and they are no arcs, else of labels. The sentence is "" without cross-validated losses.
+    The function is `msg.good` if the loss is lower on enough gold, else `msg.info`. Losses are those of spans if any have gold
+    and they are no arcs, else of labels. The sentence is "" without cross-validated losses: for a single document.
     """
-    info = calib.fit_info
-    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not info.kind.of_arcs
-    part, unit = (adaptation["spans"], info.kind.span_words[0]) if of_spans else (adaptation["tokens"], info.kind.unit)
+    kind, spans = calib.fit_info.kind, adaptation["spans"]
+    part, unit = adaptation["tokens"], kind.unit
+    if spans is not None and spans["before"] is not None and not kind.of_arcs:
+        part, unit = spans, kind.span_words[0]
     if part["before"] is None or part["after"] is None:
         return msg.info, ""
     old_loss, new_loss = part["before"]["log_loss"], part["after"]["log_loss"]
@@ -60,7 +65,7 @@ def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
 
 
 def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
-    """Print what one part of an adaptation, its "tokens" (kind "label") or "spans" ("entity"), learned. unit: "token"."""
+    """Print the `part` of an adaptation on "tokens" (kind: "label") or "spans" ("entity"). unit: What has labels, "token"."""
     old_scores, new_scores = part["before"], part["after"]
     subject = f"the top label of a {unit}" if kind == "label" else "an entity"
     share = 100 * part["right"] / part["entries"]
@@ -69,7 +74,9 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
         f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of "
         "cases."
     )
-    msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
+    offsets = [f"{label} {offset:+.2f}" for label, offset in part["offsets"].items()]  # in log-odds, largest first
+    by_label = f"; by label: {first_of(offsets, _OFFSETS_SHOWN)}" if offsets else ""
+    msg.text(f"Learned: {line_in_words(part['leading'])}{by_label}.")
     rows = [table_row("Before", old_scores), *([] if new_scores is None else [table_row("After, held out", new_scores)])]
     print_table(rows, ("", "Log loss", "ECE", "Score - right", "95 % interval"), ("l", "r", "r", "r", "r"))
 
@@ -83,38 +90,28 @@ def table_row(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
 
 def line_in_words(line: Mapping[str, float]) -> str:
     """Describe a line in log-odds, {"slope", "intercept"}, by its effect on a few scores: "0.9 becomes 0.820"."""
-    from ...calibration.adaptation.adaptation import Line
-    from ...calibration.solvers import log_odds, sigmoid
-
     if Line(**line) == Line():
         return "no common change of all scores"
-    import numpy as np
-
     scores = np.array([0.6, 0.9, 0.99])
     adjusted_scores = sigmoid(Line(**line).adjust(log_odds(scores)))
     examples = ", ".join(f"{score:g} becomes {adjusted:.3f}" for score, adjusted in zip(scores, adjusted_scores, strict=True))
     return f"{examples} (log-odds times {line['slope']:.2f}, {line['intercept']:+.2f})"
 
 
-def offsets_in_words(offsets: Mapping[str, float]) -> str:
-    """List the largest offsets of labels, in log-odds, as the end of a sentence; "" without any. offsets: Largest first."""
-    if not offsets:
-        return ""
-    return f"; by label: {first_of([f'{label} {value:+.2f}' for label, value in offsets.items()], _OFFSETS_SHOWN)}"
-
-
 def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
     """Print how far mean scores may be off on other documents of this domain. unit (str): "token" or "document"."""
+    tokens, spans = adaptation["tokens"], adaptation["spans"]
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(
             f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there "
             "is little new to learn; label texts of the new domain"
         )
-    parts = {f"a {unit}": adaptation["tokens"]["after"], "an entity": (adaptation["spans"] or {}).get("after")}
+    # Cross-validated figures after the adaptation; None for a single document, or without gold.
+    figures_of = {f"a {unit}": tokens["after"], "an entity": None if spans is None else spans["after"]}
     gaps = [
-        f"{subject} is off by {scores['gap']['low']:+.3f} to {scores['gap']['high']:+.3f}"
-        for subject, scores in parts.items()
-        if scores is not None
+        f"{subject} is off by {figures['gap']['low']:+.3f} to {figures['gap']['high']:+.3f}"
+        for subject, figures in figures_of.items()
+        if figures is not None
     ]
     if not gaps:
         msg.warn(
@@ -126,7 +123,7 @@ def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
         f"Cross-validation over {count_in_words(adaptation['unit'], adaptation['docs'])}: on other texts of this domain the "
         f"mean score of {', that of '.join(gaps)}, with 95 % confidence; more documents make the interval narrower."
     )
-    if adaptation["tokens"]["after"] is None:
+    if tokens["after"] is None:
         msg.warn(
             "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain; label whole "
             "documents too"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spacy.training import Example
+
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
 from ...pairs.documents import count_in_words
 from ...pipe.label_names import match_labels
@@ -14,7 +16,6 @@ from ..shared.screen import msg, number
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.training import Example
 
     from ...pipe.adapting import FitComparison
     from ...pipe.component import Calibrator
@@ -51,8 +52,6 @@ class ComponentFit:
         The fit is chosen in any case if `always`, or if --event asks for another event than that of the present pipe.
         examples: Data of the fit, which the pipes before the source have processed. event, always: Values of the options.
         """
-        from spacy.training import Example
-
         from ...pipe.adapting import compare_with_present
 
         if self.present is None:
@@ -66,7 +65,7 @@ class ComponentFit:
 
     @property
     def gains(self) -> bool | None:
-        """Whether the chosen calibration was shown to be better than the present one; None if there is none."""
+        """Whether the chosen calibration was shown to be better than the present one; None before or without a comparison."""
         if self.comparison is None:
             return None
         replacement = self.comparison.replacement
@@ -99,24 +98,24 @@ class ComponentFit:
 
 def show_comparison(component_fit: ComponentFit) -> None:
     """Print the log losses of the old calibration and the new fit, and which one is written; nothing without a comparison."""
-    comparison, choice = component_fit.comparison, _IN_WORDS[component_fit.choice]
+    comparison, written = component_fit.comparison, _IN_WORDS[component_fit.choice]
     if comparison is None or component_fit.present is None:
         return
     if component_fit.choice != comparison.winner:
-        choice += f", as requested; the comparison favours {_IN_WORDS[comparison.winner]}"
+        written += f", as requested; the comparison favours {_IN_WORDS[comparison.winner]}"
     elif component_fit.choice != FIT:
-        choice += "; --always writes the new fit"
-    result = comparison.replacement
-    if result is None:
+        written += "; --always writes the new fit"
+    losses = comparison.replacement
+    if losses is None:
         name = component_fit.present.name
-        msg.warn(f"The new fit is not compared with the old calibration '{name}': {comparison.why}. Written: {choice}.")
+        msg.warn(f"The new fit is not compared with the old calibration '{name}': {comparison.why}. Written: {written}.")
         return
-    adapted_loss = "" if result.adapted is None else f", {number(result.adapted)} adapted"
-    print_result = msg.good if component_fit.gains else msg.info
-    print_result(
-        f"Held-out log loss of the same {count_in_words(result.unit, result.units)}: {number(result.present)} with the old "
-        f"calibration{adapted_loss}, {number(result.fit)} with the new fit (standard error of its difference to the better of "
-        f"the others {number(result.error)}). Written: {choice}."
+    adapted_loss = "" if losses.adapted is None else f", {number(losses.adapted)} adapted"
+    print_verdict = msg.good if component_fit.gains else msg.info
+    print_verdict(
+        f"Held-out log loss of the same {count_in_words(losses.unit, losses.units)}: {number(losses.present)} with the old "
+        f"calibration{adapted_loss}, {number(losses.fit)} with the new fit (standard error of its difference to the better of "
+        f"the others {number(losses.error)}). Written: {written}."
     )
 
 

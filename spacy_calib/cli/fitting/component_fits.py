@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import ADAPTED, PRESENT
+from ...pipe.component import Calibrator
 from ...pipe.label_names import maps_on
 from ..shared.choose_pipe import names_with_gold
 from ..shared.command import check_option
@@ -35,19 +36,20 @@ def check_components(
     for name in components:
         translate_options({"component": name})  # called only for its error: C056 for an empty name
     settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
-    for name, value in {**single_options, **settings}.items() if len(components) > 1 else ():
+    if len(components) > 1:
         expected = "left out with several --component (it is for one: fit that one separately)"
-        check_option(name, value is None, expected, "it" if value is True else value)
+        for flag, value in {**single_options, **settings}.items():
+            check_option(flag, value is None, expected, "it" if value is True else value)
     return components
 
 
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
-    """Choose the component to fit by the gold: return [name] of the only calibrated component that it annotates, else [].
+    """Choose the component to fit by the gold: return [name] of the only calibrated component that it annotates.
 
-    Also return [] if the gold annotates the default component, or if --attr, --config or a dotted source among the `settings`
-    chooses the component. paths (Sequence[Path]): Gold files. settings (Mapping): Option or dotted setting -> value.
+    paths (Sequence[Path]): Gold files. settings (Mapping): Given options and dotted settings, name -> value. RETURNS (list): []
+    leaves the choice to the caller: the gold annotates the default component, none or several, or --attr, --config or a dotted
+    source among the `settings` chooses it.
     """
-    from ...pipe.component import Calibrator
     from ...pipe.gold_checks import has_gold_for
 
     given_settings = [name for name, value in settings.items() if value is not None]
@@ -87,8 +89,6 @@ def insert_pipes(
     base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
     (Mapping): Arguments of `insert_calib`. model (str): Package or folder that `nlp` is from, to load it anew.
     """
-    from ...pipe.component import Calibrator
-
     if len(components) > 1:  # all at once: to load the pipeline anew later would lose pipes inserted before
         nlp = with_inline_recognizers(nlp, model, components, calib_options["unreadable"])
     fits: dict[str, ComponentFit] = {}
@@ -98,44 +98,47 @@ def insert_pipes(
         calib_name, settings = block
         replaced = dict(nlp.components).get(calib_name)
         present = replaced if isinstance(replaced, Calibrator) and replaced.fitted else None
-        other_names = maps_on(nlp, settings["source"].get("component", ""))
-        component_map = _select_labels(nlp, name, components, label_map)
+        other_names = maps_on(nlp, settings["source"].get("component", ""))  # read now: `insert_calib` removes the old pipe
+        component_map = _map_of_component(nlp, name, components, label_map)
         nlp, calib = insert_calib(nlp, model, block, component_map, **calib_options)
         fits[calib.name] = ComponentFit(calib.name, old_name, present, other_names)
     return nlp, [fits[name] for name in nlp.component_names if name in fits]
 
 
-def _select_labels(
+def _map_of_component(
     nlp: Language, component: str, components: Sequence[str], label_map: dict[str, str] | None
 ) -> dict[str, str] | None:
-    """Return the entries of a label map for one component. The last component also gets unknown labels, to report them."""
+    """Return the part of a label map (component label -> gold label) for one of the `components` to fit; None if it is empty.
+
+    The last component also gets the labels that no component has, so that they are reported.
+    """
     if label_map is None or len(components) < 2:
         return label_map
     labels_of = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
-    is_last = component == components[-1]
-    unknown_labels = set(label_map).difference(*labels_of.values()) if is_last else set()
-    selected_labels = labels_of[component] | unknown_labels
-    return {label: name for label, name in label_map.items() if label in selected_labels} or None
+    labels = labels_of[component]
+    if component == components[-1]:
+        labels |= set(label_map).difference(*labels_of.values())
+    return {label: gold_label for label, gold_label in label_map.items() if label in labels} or None
 
 
 def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -> None:
-    """Replace the new calib pipe by the old one, adapted if that won the comparison, with its figures in the pipeline's meta.
+    """Replace the new calib pipe by the old one, adapted if that was chosen, and restore its figures in the pipeline's meta.
 
-    reload (Callable): Loads the pipeline as it was.
+    reload (Callable): Loads the pipeline as it was before the fit.
     """
     from ...pipe.scorer import drop_performance, set_performance
 
-    old_nlp, pipe = fit.reopen_present(reload)
-    config = dict(old_nlp.get_pipe_config(pipe.name))
+    old_nlp, old_calib = fit.reopen_present(reload)
+    config = dict(old_nlp.get_pipe_config(old_calib.name))
     nlp.remove_pipe(fit.name)
-    calib: Any = nlp.add_pipe(config.pop("factory"), name=pipe.name, config=config, after=pipe.source.component)
-    calib.from_bytes(pipe.to_bytes())
-    calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans  # not in the bytes
-    # Figures of the old pipe are those that `drop_performance` removes.
+    calib: Any = nlp.add_pipe(config.pop("factory"), name=old_calib.name, config=config, after=old_calib.source.component)
+    calib.from_bytes(old_calib.to_bytes())
+    calib.held_out, calib.held_out_spans = old_calib.held_out, old_calib.held_out_spans  # not in the bytes
+    # The figures of the old pipe are those that `drop_performance` removes.
     figures = dict(old_nlp.meta.get("performance", {}))
-    drop_performance(old_nlp, pipe.attr)
+    drop_performance(old_nlp, old_calib.attr)
     remaining = old_nlp.meta.get("performance", {})
-    set_performance(nlp, pipe.attr, {name: value for name, value in figures.items() if name not in remaining})
+    set_performance(nlp, old_calib.attr, {name: value for name, value in figures.items() if name not in remaining})
 
 
 def show_output(

@@ -9,7 +9,7 @@ from ...pairs.label_map import map_to_paste
 from ...types import OUTSIDE
 from ..shared.screen import TableColumn, msg, show_rows, whole
 
-# Maximum number of rows to show. A row counts the tokens with one pair of (confidently predicted label, gold label).
+# Maximum number of rows to show. A row is for one confidently predicted label and the other label that its gold often has.
 SHOWN = 10
 _COLUMNS = (
     TableColumn("File", "file", lambda number: str(number + 1)),  # only if there are several gold files; the first is DATA
@@ -21,7 +21,11 @@ _COLUMNS = (
 
 
 def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a --map, "PERSON=PER", of predicted labels that the gold never uses and mostly calls otherwise; "" for none."""
+    """Return a --map, "PERSON=PER", of predicted labels that the gold never uses and mostly calls otherwise; "" for none.
+
+    conventions (Sequence[Mapping]): Rows with the labels "said" (predicted) and "gold", and numbers of tokens: "tokens" with
+    both, "of": confidently predicted as "said", "in_gold": with the gold label "said".
+    """
     rows = [row for row in conventions if 2 * row["tokens"] > row["of"] and not row["in_gold"] and row["gold"] != OUTSIDE]
     return map_to_paste({row["said"]: row["gold"] for row in rows})
 

@@ -15,7 +15,6 @@ from ..shared.screen import TableColumn, msg, number, print_table, show_rows, wh
 from .conventions import show_conventions
 
 if TYPE_CHECKING:
-    from ...calibration.fit_summaries import HeldOut
     from ...pipe.component import Calibrator
     from ...pipe.state import FitInfo
 
@@ -31,13 +30,15 @@ def context_line(context: Mapping[str, Any] | None) -> str:
         return f"not used: {context['why']}"
     comparison = context["comparison"]
     loss_without, loss_with = comparison["without"], comparison["with_context"]
-    verb = "lowers" if loss_with <= loss_without else "raises"
+    is_lower = loss_with <= loss_without
+    verb = "lowers" if is_lower else "raises"
     change = f"{verb} the log loss of held-out documents from {number(loss_without)} to {number(loss_with)}"
     standard_error = f"(standard error of the difference {number(comparison['error'], 5)})"
-    if not context["kept"]:
-        reason = ", and another method has a lower one" if loss_with <= loss_without else ""
-        return f"not used: it {change}{reason} {standard_error}"
-    return f"used{' as requested, though' if loss_with > loss_without else ':'} it {change} {standard_error}"
+    if context["kept"]:
+        used = "used:" if is_lower else "used as requested, though"
+        return f"{used} it {change} {standard_error}"
+    reason = ", and another method has a lower one" if is_lower else ""
+    return f"not used: it {change}{reason} {standard_error}"
 
 
 def show_context(context: Mapping[str, Any]) -> None:
@@ -82,10 +83,10 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
 
     info = calib.fit_info
     verdict = verdict_on(info)
-    print_result = msg.good if gains_over_raw(info) and gains is not False else msg.info
+    print_verdict = msg.good if gains_over_raw(info) and gains is not False else msg.info
     if verdict:
-        print_result(verdict)
-    print_result(
+        print_verdict(verdict)
+    print_verdict(
         f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.kind.unit}s ({info.pairs:,} pairs): {output}"
     )
     _show_fit_data(info)
@@ -182,17 +183,14 @@ def too_few_sentence(unit: str, n: int) -> str:
 
 def verdict_on(info: FitInfo) -> str:
     """Return a sentence on how far raw and calibrated scores are off by cross-validation; "" without cross-validation."""
+    from ...metrics.sentences import leaning_in_words
+
     losses, units = info.held_out, f"the top label of each {info.kind.unit}"
     if info.spans is not None and is_span_fit(info):
         losses, units = info.spans.held_out, f"predicted {info.kind.span_words[1]}"
+    if losses is None:
+        return ""
     subject = f"The scores of '{info.component}'" if info.component else "The scores"
-    return "" if losses is None else verdict_sentence(subject, losses, units)
-
-
-def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Return a sentence on how far raw and calibrated scores are off. subject: "The scores of 'ner'". units: "entities"."""
-    from ...metrics.sentences import leaning_in_words
-
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"
     basis = f"({units}, by cross-validation)"
     if losses.verdict == "same":

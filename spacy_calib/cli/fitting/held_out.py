@@ -34,13 +34,15 @@ def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
     RETURNS (list): Dicts with "score" (name of the metric), "pairs" (number), and "raw", "tfg_isotonic", "calibrated" (values);
         [] if there are fewer than two documents.
     """
-    spans, evaluated, groups, labels = calib.held_out_spans, calib.held_out, calib.groups, calib.labels
-    if spans is not None and is_span_fit(calib.fit_info):
-        evaluated, groups = spans.data.pairs_with(spans.held_out), calib.spans.groups
-        labels = tuple(calib.fit_info.spans.labels) if calib.fit_info.spans else ()
+    info, spans = calib.fit_info, calib.held_out_spans
+    evaluated, groups, labels = calib.held_out, calib.groups, calib.labels
+    if spans is not None and info.spans is not None and is_span_fit(info):
+        evaluated = spans.data.pairs_with(spans.held_out)
+        groups, labels = calib.spans.groups, tuple(info.spans.labels)
     if evaluated is None or groups is None or len(np.unique(evaluated.documents)) < 2:
         return []
-    pairs, five_groups = evaluated.pairs, regroup_by_frequency(groups, labels, 5)
+    pairs = evaluated.pairs
+    five_groups = regroup_by_frequency(groups, labels, 5)
     tfg_isotonic = score_by_group(IsotonicRegression(), five_groups, pairs, folds_of(evaluated.documents, _FOLDS))
     scores = {"raw": pairs.scores, "tfg_isotonic": tfg_isotonic, "calibrated": evaluated.calibrated}
     return list(_rows(pairs, scores, groups, getattr(calib.scorer, "n_bins", 10)))
@@ -50,21 +52,22 @@ def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: in
     """Return the rows of `held_out_rows` for scores of the same pairs. scores (Mapping): Column -> score of each pair."""
     error = partial(calibration_error, n_bins=n_bins)
 
-    def row(name: str, index: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:  # index: of its pairs
-        figures = {key: metric(values[index], pairs.hits[index]) for key, values in scores.items()}
-        return {"score": name, "pairs": len(pairs.hits[index]), **figures}
+    def row(title: str, selected: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
+        """Make a row of a metric over the selected pairs (a slice or indices)."""
+        hits = pairs.hits[selected]
+        figures = {column: metric(column_scores[selected], hits) for column, column_scores in scores.items()}
+        return {"score": title, "pairs": len(hits), **figures}
 
-    everything = slice(None)
-    by_group = [
-        row(f"GMCE {name}", index, error) for name, index in zip(groups.names, group_slices(pairs, groups), strict=True)
-    ]
-    mean = {key: mean_of([group[key] for group in by_group]) for key in scores}
+    all_pairs = slice(None)
+    group_pairs = group_slices(pairs, groups)
+    group_rows = [row(f"GMCE {name}", selected, error) for name, selected in zip(groups.names, group_pairs, strict=True)]
+    means = {column: mean_of([group_row[column] for group_row in group_rows]) for column in scores}
     return [
-        row("SMCE", everything, error),
-        *by_group,
-        {"score": "GMCE, mean", "pairs": len(pairs), **mean},
-        row("Log loss", everything, log_loss),
-        row("Brier", everything, brier),
+        row("SMCE", all_pairs, error),
+        *group_rows,
+        {"score": "GMCE, mean", "pairs": len(pairs), **means},
+        row("Log loss", all_pairs, log_loss),
+        row("Brier", all_pairs, brier),
     ]
 
 

@@ -10,7 +10,9 @@ from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, check_readable, load_pipeline, load_with_factories, reason
+from ...registry import registry
 from ...sources.find import no_component_error, readable_in, registered_sources, source_block
+from ...sources.mapped import map_of
 from ..shared.command import check_option
 from ..shared.examples import run_pipes
 from ..shared.gold import check_whole_documents
@@ -31,7 +33,7 @@ _UNFITTED = "raw_scores"
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
-    """Load a pipeline without the calib pipes whose saved state cannot be read, so that they can be fitted again; warn of each.
+    """Load a pipeline without the calib pipes whose saved state cannot be read, and warn of each: a fit may replace them.
 
     RETURNS (tuple): (pipeline, names of the pipes left out). RAISES C050, C020: it cannot be loaded without them either.
     """
@@ -50,19 +52,22 @@ def old_block(nlp: Language, attr: str | None = None, component: str | None = No
     """Return (name, settings) of the calib pipe that a new fit replaces; None if there is none. Pretrained ones do not count.
 
     attr (str | None): Prefix of the pipe to find. component (str | None): Without `attr`, find the first pipe that reads this
-        component. Without both, find the pipe with the default prefix, else the first that reads the default component; in a
-        pipeline without that component its only calib pipe.
+        component. Without both, find the pipe with the default prefix, else the first that reads the default component, else,
+        in a pipeline without that component, its only calib pipe.
     """
     from ...pipe.component import Calibrator
 
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fit_info.pretrained is None}
-    names = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
-    if attr is None:
-        source = component or DEFAULTS["source"]["component"]
-        names_by_source = [name for name, pipe in pipes.items() if pipe.source.component == source]
-        names = names_by_source if component is not None else names + names_by_source
-        if not names and component is None and source not in nlp.component_names and len(pipes) == 1:
-            names = list(pipes)
+    default_component = DEFAULTS["source"]["component"]
+    with_attr = [name for name, pipe in pipes.items() if pipe.attr == (attr or DEFAULTS["attr"])]
+    with_component = [name for name, pipe in pipes.items() if pipe.source.component == (component or default_component)]
+    if attr is not None:
+        names = with_attr
+    elif component is not None:
+        names = with_component
+    else:
+        is_only = len(pipes) == 1 and default_component not in nlp.component_names
+        names = with_attr or with_component or (list(pipes) if is_only else [])
     if not names:
         return None
     block = nlp.get_pipe_config(names[0]).copy()
@@ -76,10 +81,11 @@ def block_to_fit(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
 ) -> tuple[str | None, Block]:
-    """Return (name of the old pipe whose settings are taken over, or None; block of the pipe to fit, its name and settings).
+    """Choose the block (name, settings) of the calib pipe to fit: of a config file, else of the old pipe, else the defaults.
 
     base (tuple | None): Block of a config file. options, overrides (Mapping): Given options by name, and dotted settings, which
-    change the block. second_pass (bool): Value of --second-pass. RAISES: as `merge_block`.
+    change the block. second_pass (bool): Value of --second-pass. RETURNS (tuple): (name of the old pipe whose settings are
+    taken over, or None; block). RAISES: as `merge_block`.
     """
     old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = old or new_block(nlp, base, options, overrides)
@@ -118,7 +124,6 @@ def merge_block(
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
     """Return (name, settings) of a new calib pipe, which may replace one of this name, before they are merged with the options.
 
-    Its name and prefix are "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
     base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
     options, overrides: As for `pipe_settings`.
     """
@@ -129,17 +134,27 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
         return name, settings
     source_settings = parse_source_settings(overrides)
     source = merge_settings(settings, source_settings)["source"]
-    if isinstance(source, Mapping):
-        component = options.get("component", source.get("component", ""))
-        source = {**source, "component": component} if component else source
-        name = ENTITY_ATTR if _reads_entities(nlp, source, source_settings) else name
-        if component and not _is_free(nlp, name, component):
-            identifier = re.sub(r"\W", "_", str(component))
-            name = f"{DEFAULT_ATTR}_{identifier}"
+    if isinstance(source, Mapping):  # else it is no block, which is reported later
+        component = {"component": options["component"]} if "component" in options else {}
+        name = _new_name(nlp, {**source, **component}, source_settings)
     present = dict(nlp.components).get(name) if base is None else None
     # The new pipe takes the event of a pretrained pipe, so that the two can be compared.
     event = {"event": present.event} if isinstance(present, Calibrator) and present.fit_info.pretrained is not None else {}
     return name, {**settings, "attr": name, **event}
+
+
+def _new_name(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> str:
+    """Return a name for a new pipe, which is its prefix, too; `source` is the block of its source.
+
+    It is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
+    """
+    name, component = DEFAULT_ATTR, source.get("component", "")
+    if _reads_entities(nlp, source, source_settings):
+        name = ENTITY_ATTR
+    if component and not _is_free(nlp, name, component):
+        identifier = re.sub(r"\W", "_", str(component))
+        name = f"{DEFAULT_ATTR}_{identifier}"
+    return name
 
 
 def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> dict[str, Any]:
@@ -148,8 +163,8 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
     source (Mapping): Block in the settings. source_settings (Mapping): Dotted settings of the source, which the default keeps.
     RAISES C340: a dotted setting names a source that cannot read the component. C200: two sources claim the component.
     """
-    component = source["component"]
-    pipe, sources, source_name = nlp.get_pipe(component), registered_sources(), source.get("@calib_sources")
+    component, source_name = source["component"], source.get("@calib_sources")
+    pipe, sources = nlp.get_pipe(component), registered_sources()  # sources: name -> one with the default settings
     if source_name is None:
         return {**source_block(pipe, component), **source}
     # A source that needs settings is not among `sources`, and is checked later.
@@ -157,15 +172,13 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
         return dict(source)
     if ("source", "@calib_sources") in source_settings:
         raise calib_error("C340", source=source_name, component=component, kind=type(pipe).__name__)
-    # Without the component, which is in the new block already.
-    settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
-    return dict(merge_settings({"source": source_block(pipe, component)}, settings)["source"])
+    # The default source has the component already.
+    other_settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
+    return dict(merge_settings({"source": source_block(pipe, component)}, other_settings)["source"])
 
 
 def _make_source(block: Mapping[str, Any], default: Any) -> Any:
-    """Make the source of a config block; return `default` for wrong settings (the error occurs when the pipe is created)."""
-    from ...registry import registry
-
+    """Make the source of a config block; return `default` for wrong settings, which are reported when the pipe is created."""
     try:
         return registry.resolve({"source": dict(block)})["source"]
     except Exception:
@@ -181,10 +194,11 @@ def _check_event(source: Source | None, event: str, component: str) -> None:
 
 def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> bool:
     """Whether the source of a config block reads entities; False for wrong settings, which are reported later."""
+    pipe = None  # for a source of user code, which may read no component
     try:
-        pipe = None
         if source.get("component", "") in nlp.component_names:
-            pipe, source = nlp.get_pipe(source["component"]), read_source(nlp, source, source_settings)
+            pipe = nlp.get_pipe(source["component"])
+            source = read_source(nlp, source, source_settings)
         without_settings = registered_sources().get(source.get("@calib_sources", ""))
         return bool(_make_source(source, without_settings).annotation(pipe).kind.of_entities)
     except Exception:
@@ -205,10 +219,11 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Load the pipeline anew with variants of recognizers and parsers that keep scores; return `nlp` if none of `names` is one.
+    """Load a pipeline anew with variants of its recognizers and parsers that keep their scores.
 
     model (str): Package or folder that `nlp` is from. names (Sequence[str]): Components to calibrate; others are not replaced.
-    unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES C050: the pipeline cannot be loaded.
+    unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RETURNS (Language): The loaded pipeline, or `nlp` if
+    none of `names` is a recognizer or parser of spaCy. RAISES C050: the pipeline cannot be loaded.
     """
     factories = {name: nlp.get_pipe_meta(name).factory for name in names if name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in INLINE_FACTORIES}
@@ -223,16 +238,16 @@ def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     component that is no calib pipe, or to the calib pipe of another component.
     """
     from ...pipe.fitting import map_labels
-    from ...sources.mapped import map_of
 
-    component, factory = settings["source"].get("component", ""), DEFAULT_ATTR  # "calib" is a factory, too
+    component = settings["source"].get("component", "")
+    factory = DEFAULT_ATTR  # the prefix "calib" is also the name of the factory
     if component and component not in nlp.component_names:
         raise no_component_error(nlp, component)
     if name in nlp.component_names:
         old = _pipe_to_replace(nlp, name, component)
         if label_map is None and old.fit_info.pretrained is None:
-            gold_names = map_of(old.source) or {}  # "" for a label that the gold lacks
-            label_map = {label: gold_name for label, gold_name in gold_names.items() if gold_name} or None
+            old_map = map_of(old.source) or {}  # component label -> gold label, "" if the gold lacks it
+            label_map = {label: gold_label for label, gold_label in old_map.items() if gold_label} or None
         factory = nlp.get_pipe_meta(name).factory
         nlp.remove_pipe(name)
     try:

@@ -9,9 +9,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from thinc.api import Config
+
+from ...doc.attributes import check_attr
 from ...errors import brief, calib_error
 from ...pipe.factory import BLOCKS, EntityPipeSettings, PipeSettings, default_config
 from ...pipe.pipeline import reason
+from ...registry import registry
 from ..shared.command import check_option, check_registered, registered_method
 
 # Name of a pipe and its settings, as the block [components.NAME] of a config has them without the factory.
@@ -107,8 +111,6 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
 
     RAISES C056: a wrong value. C001, C112: --attr is no valid prefix. C185: two methods share a short name.
     """
-    from ...doc.attributes import check_attr
-
     paths = {ALIASES[option]: value for option, value in options.items()}
     if "component" in options:
         check_option("--component", bool(options["component"]), "the name of a component", repr(options["component"]))
@@ -140,14 +142,12 @@ def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]
 
 def _fill_bins(settings: dict[str, Any]) -> None:
     """Set `n_bins` of the recalibrator to that of the scorer, in place, if it needs bins and no setting decides them."""
-    from ...registry import registry
-
     block, recalibrators = settings["recalibrator"], registry.calib_recalibrators
     name = block[BLOCKS["recalibrator"]]
-    if name in recalibrators and "n_bins" in signature(recalibrators.get(name)).parameters:
+    needs_bins = name in recalibrators and "n_bins" in signature(recalibrators.get(name)).parameters
+    if needs_bins and "n_bins" not in block and "bin_size" not in block:
         scorer = settings.get("scorer") or DEFAULTS["scorer"]
-        if not {"n_bins", "bin_size"} & set(block):
-            block["n_bins"] = scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])
+        block["n_bins"] = scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])
 
 
 def _resolve_selection(
@@ -155,17 +155,17 @@ def _resolve_selection(
 ) -> None:
     """Remove the selection and its context if the user sets a block that it would choose; restore both for --method auto.
 
-    A selection chooses blocks by cross-validation. `settings` is changed in place. RAISES C056: the user asks for a selection,
-    and sets a block that it chooses.
+    A selection chooses the _AUTO_BLOCKS by cross-validation in the fit. `settings`, of the pipe `name`, is changed in place.
+    RAISES C056: the user asks for a selection, and sets a block that it chooses.
     """
-    is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted_settings}
-    # Options and dotted settings of blocks that a selection would choose.
+    is_auto = options.get("method") == "auto"
+    dotted_blocks = {path[0] for path in dotted_settings}
+    # Flag -> value of the options and dotted settings of blocks that a selection would choose.
     conflicts = {"--groups": options["groups"]} if "groups" in options else {}
     for path, value in dotted_settings.items():
         if path[0] in _AUTO_BLOCKS:
             conflicts[f"--{_SECTION}.{name}.{'.'.join(path)}"] = value
-    asks_for_selection = is_auto or ("selection" in blocks and settings["selection"] is not None)
-    if asks_for_selection:
+    if is_auto or ("selection" in dotted_blocks and settings["selection"] is not None):
         for option, value in conflicts.items():
             check_option(option, False, "left out with --method auto, which chooses it", value)
     has_selection = settings.get("selection") is not None
@@ -174,7 +174,7 @@ def _resolve_selection(
         settings["selection"] = None
     elif is_auto and not has_selection:
         settings["selection"] = copy.deepcopy(DEFAULTS["selection"])
-    if "context" in blocks:
+    if "context" in dotted_blocks:
         return
     context = settings.get("context")
     if is_auto and context is None:
@@ -201,11 +201,13 @@ def settings_from_file(path: Path) -> Block:
 
     RAISES C058: no config, or none with such a block. C114: a wrong dollar sign. C167: the labels cannot be read.
     """
-    components = _read_components(path)
-    components = components if isinstance(components, dict) else {}
+    try:
+        components = Config().from_disk(path).interpolate().get(_SECTION, {})
+    except Exception as error:
+        raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None
     blocks = [
         (name, block)
-        for name, block in components.items()
+        for name, block in (components.items() if isinstance(components, dict) else ())
         if isinstance(block, dict) and block.get("factory") in _FACTORY_DEFAULTS
     ]
     if not blocks:
@@ -217,16 +219,6 @@ def settings_from_file(path: Path) -> Block:
     if isinstance(labels, str):
         settings["source"] = {**source, "labels": read_labels(path.parent / labels)}
     return name, settings
-
-
-def _read_components(path: Path) -> Any:
-    """Return the section [components] of a config file. RAISES C058: no such file, or no config. C114: a wrong dollar sign."""
-    from thinc.api import Config
-
-    try:
-        return Config().from_disk(path).interpolate().get("components", {})
-    except Exception as error:
-        raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None
 
 
 def read_labels(path: Path) -> list[str]:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...annotations import get_annotation, has_gold, plain_name
 from ...errors import calib_error
+from ...pipe.pipeline import fitted_pipes, units_of
+from ...types import OPEN, OUTSIDE
 from .screen import inform
 
 if TYPE_CHECKING:
@@ -63,14 +66,14 @@ def choose(
         raise calib_error("C079", component=component, available=", ".join(f"{pipe.owner} ({pipe.attr})" for pipe in pipes))
     if len(named) == 1:
         return named, ""
-    chosen, evidence = named, ""
+    chosen, evidence = named, ""  # evidence: the beginning of the reason
     if with_gold is not None:
         chosen, evidence = [pipe for pipe in named if pipe.name in with_gold], "The gold is"
         if not chosen:
             raise calib_error("C078", available=", ".join(f"{pipe.gold} for {pipe.owner}" for pipe in named))
     if unit is not None and len(chosen) > 1:
-        with_main_unit = [pipe for pipe in chosen if pipe.units[0] == unit]
-        chosen = with_main_unit or [pipe for pipe in chosen if unit in pipe.units] or chosen
+        with_default_unit = [pipe for pipe in chosen if pipe.units[0] == unit]
+        chosen = with_default_unit or [pipe for pipe in chosen if unit in pipe.units] or chosen
         evidence = f"{flag} {unit} is" if flag == "--unit" else f"{flag} is"
     if allow_many:
         left_out = " and ".join(f"'{pipe.name}' ({pipe.gold} of '{pipe.owner}')" for pipe in named if pipe not in chosen)
@@ -97,12 +100,9 @@ def choose_pipes(
     """Choose among the fitted calib pipes of a pipeline as `choose` does, and print the reason in one line unless silent.
 
     gold (Sequence[Example] | None): Examples of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable):
-    Whether the command can use a pipe; without `component` only such pipes are candidates, if there are any. component, unit,
+    Returns whether a command can use a pipe; without `component` only such pipes are candidates, if any. component, unit,
     flag, allow_many: As for `choose`. RAISES C027: no fitted pipe. C077 to C079: as `choose`.
     """
-    from ...annotations import plain_name
-    from ...pipe.pipeline import fitted_pipes, units_of
-
     all_pipes = fitted_pipes(nlp)
     useful = [pipe for pipe in all_pipes if is_useful(pipe)] if is_useful is not None and component is None else []
     pipes = {pipe.name: pipe for pipe in useful or all_pipes}
@@ -121,9 +121,6 @@ def choose_pipes(
 
 def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) -> list[str]:
     """Return the names of the pipes that know a label of the gold; if none does, of those whose annotation the gold has."""
-    from ...annotations import get_annotation, has_gold, plain_name
-    from ...types import OPEN, OUTSIDE
-
     docs = [example.reference for example in examples]
     with_annotation, with_label = [], []
     for pipe in pipes:

@@ -16,6 +16,7 @@ from typer.models import OptionInfo
 
 from ...errors import calib_error
 from ...pairs.bins import MOST_COUNTED
+from ...registry import REGISTRIES, recalibrators
 from .screen import user_errors
 
 # Parameter -> (minimum, maximum) of options that are whole numbers; those not listed have COUNT.
@@ -63,11 +64,9 @@ class CalibCommand(TyperCommand):
     more_options: Sequence[str] = ()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from ...registry import recalibrators  # they are imported only when their names are shown
-
         for parameter in self.params:
             help = getattr(parameter, "help", None) or ""
-            if METHODS in help:
+            if METHODS in help:  # recalibrators are imported only when their names are shown
                 parameter.help = help.replace(METHODS, ", ".join(recalibrators()))  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
@@ -90,8 +89,9 @@ def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callabl
 
 def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
     """Return the function that typer calls for a command: `run` with annotations for typer, and errors printed as sentences."""
+    typer_parameters = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
+    declared = [parameter for parameter in typer_parameters if parameter is not None]
     # Each has an annotation Annotated[type, declaration], whose declaration may have the allowed words.
-    declared = list(filter(None, (_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values())))
     words = {parameter.name: getattr(get_args(parameter.annotation)[1], "words", ()) for parameter in declared}
 
     def call(ctx: typer.Context, **values: Any) -> None:
@@ -114,20 +114,22 @@ def _for_typer(parameter: inspect.Parameter, run: Any) -> inspect.Parameter | No
     annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
     if get_origin(annotation) is not Annotated:
         return None
-    kind, declared = get_args(annotation)
-    info = copy.copy(declared)  # commands share declarations, and it is changed below
-    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    if isinstance(info, OptionInfo):
-        flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
-        if not any(flag.startswith("--") for flag in flags):  # typer keeps the first flag in `default`
-            info.default, info.param_decls = f"--{parameter.name.replace('_', '-')}", tuple(flags)
-        if int in kinds:
-            info.min, info.max = RANGES.get(parameter.name, COUNT)
+    value_type, declared = get_args(annotation)
+    declaration = copy.copy(declared)  # commands share declarations, and it is changed below
+    types = get_args(value_type) if get_origin(value_type) in (Union, UnionType) else (value_type,)
+    if isinstance(declaration, OptionInfo):
+        # typer keeps the first flag in `default`, and the others in `param_decls`.
+        flags = [flag for flag in (declaration.default, *(declaration.param_decls or ())) if isinstance(flag, str)]
+        if not any(flag.startswith("--") for flag in flags):
+            declaration.default, declaration.param_decls = f"--{parameter.name.replace('_', '-')}", tuple(flags)
+        if int in types:
+            declaration.min, declaration.max = RANGES.get(parameter.name, COUNT)
+    is_switch = value_type is bool  # off unless given, though `silent` is True by default in Python
     return parameter.replace(
         kind=inspect.Parameter.KEYWORD_ONLY,
-        default=False if kind is bool else parameter.default,  # --silent is off unless given, though Python's default is True
+        default=False if is_switch else parameter.default,
         # `Union` for typer before 0.10; the extra word keeps the cache of typing from returning the parameter's own annotation.
-        annotation=Annotated[Union[kinds], info, "for typer"],  # noqa: UP007
+        annotation=Annotated[Union[types], declaration, "for typer"],  # noqa: UP007
     )
 
 
@@ -181,8 +183,6 @@ def check_confidence(confidence: float) -> None:
 
 def check_registered(setting: str, registry: str, name: object) -> None:
     """Check that a registry has the function `name`. setting (str): Its place in the config. RAISES C195: it has none."""
-    from ...registry import REGISTRIES
-
     if name not in REGISTRIES[registry]:
         names = ", ".join(sorted(REGISTRIES[registry].get_all()))
         raise calib_error("C195", setting=setting, registry=registry, given=name, names=names)
@@ -190,9 +190,8 @@ def check_registered(setting: str, registry: str, name: object) -> None:
 
 def registered_method(method: str) -> str:
     """Return the registered name of a recalibrator from that name or its short name. RAISES C056: unknown. C185: ambiguous."""
-    from ...registry import REGISTRIES, recalibrators
-
-    by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]
+    by_short_name = recalibrators()  # short name, such as "isotonic" -> recalibrator
+    registry = REGISTRIES["calib_recalibrators"]  # has the registered names, such as "spacy-calib.Isotonic.v1"
     if method in by_short_name and method not in registry:
         return str(by_short_name[method].registered)
     names = ", ".join(("auto", *by_short_name))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from spacy.training import Example
+from tqdm import tqdm
+
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
+from ...pairs.documents import TEXT, SourceDocument
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.pipeline import component_faults, reason
 from .command import check_option, folder_errors
@@ -19,8 +24,6 @@ from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
-    from spacy.training import Example
-    from tqdm import tqdm
 
 Read = TypeVar("Read")
 Step = TypeVar("Step")
@@ -78,32 +81,41 @@ def read_examples(
         `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen by score, not at random.
     """
     from ...gold.contradictions import check_agreement, reconcile
-    from ...gold.keys import DRAWN_KEY
     from ...gold.reading import from_files
-    from ...gold.tool_exports import BY_DOUBT
 
     paths = [path, *more]
     files_by_path = [data_files(folder) for folder in paths]
     docs: list[list[Doc]] = []  # of each file, in the order of all paths
     for folder, files in zip(paths, files_by_path, strict=True):
-        for file in files:
-            title = f"Reading {shown_path(Path(file.name))}"
-            docs.append(list(with_progress(_stream_docs(nlp, file), title, silent)))
-        path_docs = [doc for file_docs in docs[-len(files) :] for doc in file_docs]  # of this path
-        if not path_docs:
-            raise calib_error("C052", path=folder)
-        n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)  # chosen by score
-        if n_doubtful:
-            raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
+        docs += _read_docs(nlp, folder, files, silent)
     # Annotations are merged over the files of all paths; the examples of each path are a source of gold.
-    reconciled, examples_by_path = iter(reconcile(docs)), []
+    merged_docs = iter(reconcile(docs))  # of each file; None for a Doc merged into another one
+    examples_by_path: list[list[Example]] = []
     for files in files_by_path:
-        examples: list[Example] = []
-        for file, references in zip(files, reconciled, strict=False):  # the next path continues `reconciled`
+        examples_by_path.append([])
+        for file in files:
+            references = next(merged_docs)
             check_agreement(file, references)
-            examples += _make_examples(nlp, references, file, gold_preproc)
-        examples_by_path.append(examples)
+            examples_by_path[-1] += _make_examples(nlp, references, file, gold_preproc)
     return list(from_files(examples_by_path)) if more else examples_by_path[0]
+
+
+def _read_docs(nlp: Language, path: Path, files: Sequence[Path], silent: bool) -> list[list[Doc]]:
+    """Return the gold Docs of each file at a path. RAISES C052: there are none. C690: people labelled texts chosen by score."""
+    from ...gold.keys import DRAWN_KEY
+    from ...gold.tool_exports import BY_DOUBT
+
+    titles = [f"Reading {shown_path(Path(file.name))}" for file in files]
+    docs_by_file = [
+        list(with_progress(_stream_docs(nlp, file), title, silent)) for file, title in zip(files, titles, strict=True)
+    ]
+    docs = list(itertools.chain(*docs_by_file))
+    if not docs:
+        raise calib_error("C052", path=path)
+    n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in docs)  # chosen by score, not at random
+    if n_doubtful:
+        raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(docs):,}", path=path)
+    return docs_by_file
 
 
 def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
@@ -117,7 +129,7 @@ def read_gold(nlp: Language, file: Path) -> Iterator[Example]:
 
     docs: Iterable[Doc | None] = _stream_docs(nlp, file)
     if file.name.endswith((*ANSWER_READERS,)):  # merge the answers of several people about one text
-        docs = reconcile([[*_stream_docs(nlp, file)]])[0]  # of the only file
+        (docs,) = reconcile([[*_stream_docs(nlp, file)]])
     return _make_examples(nlp, docs, file, gold_preproc=False)
 
 
@@ -165,20 +177,16 @@ def run_pipes(
     """Run the pipes `names` over the predicted Docs, with a progress bar; yield each example when its Doc is ready."""
     total = len(examples) if isinstance(examples, Sized) else None
     with progress_bar(title, silent, total) as bar:
-        yield from _run(nlp, examples, names, bar, n_process)
+        yield from _run_with_bar(nlp, examples, names, bar, n_process)
 
 
 def progress_bar(title: str, silent: bool, total: int | None = None) -> tqdm:
     """Make a progress bar that counts Docs, shown on a terminal only. total (int | None): Their number, if known."""
-    from tqdm import tqdm
-
     return tqdm(total=total, desc=title, unit="doc", disable=silent or None)
 
 
 def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[Step]:
     """Wrap an iteration over steps in a progress bar, shown on a terminal only."""
-    from tqdm import tqdm
-
     bar: Iterable[Step] = tqdm(steps, desc=title, disable=silent or None)
     return bar
 
@@ -186,8 +194,6 @@ def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[S
 @contextmanager
 def share_bar(silent: bool) -> Iterator[Progress]:
     """Yield a Progress by which a computation reports its done share, in [0, 1], and stage; shown on terminals only."""
-    from tqdm import tqdm
-
     bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
     with tqdm(total=1.0, bar_format=bar_format, miniters=0, disable=silent or None) as bar:
 
@@ -199,7 +205,9 @@ def share_bar(silent: bool) -> Iterator[Progress]:
         yield UNREPORTED if bar.disable else Progress(report)
 
 
-def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
+def _run_with_bar(
+    nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int
+) -> Iterator[Example]:
     """Run only the pipes `names` over the predicted Docs; yield the examples with the new Docs, and move the bar."""
     to_run, to_yield = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)), component_faults(nlp, names):
@@ -225,19 +233,19 @@ def read_through(
     from ...doc.zones import memory_zone
 
     remaining = iter(examples)
-    # Zones of whole spaCy batches: a score's last digit may depend on its batch. Worker processes start anew in each zone.
+    # A zone has whole spaCy batches, as a score's last digit may depend on its batch. Worker processes start anew in each zone.
     n_batches = max(1, TEXTS_PER_ZONE // nlp.batch_size) * (1 if settings.n_process == 1 else _ZONES_PER_START)
     with progress_bar(settings.title, settings.silent) as bar:
         if settings.gold:
-            yield read(_run(nlp, remaining, names, bar, settings.n_process))
+            yield read(_run_with_bar(nlp, remaining, names, bar, settings.n_process))
             return
         while True:
             with memory_zone(nlp):
                 batch = list(itertools.islice(remaining, n_batches * nlp.batch_size))
                 if not batch:
                     return
-                result = read(_run(nlp, batch, names, bar, settings.n_process))
-                del batch
+                result = read(_run_with_bar(nlp, batch, names, bar, settings.n_process))
+                del batch  # before the zone ends, which frees what the Docs refer to
             yield result
 
 
@@ -287,8 +295,9 @@ def stream_examples(
     """
     n_examples = 0
     files = text_files(path)
-    for file in files:
-        check_texts(file, fields)
+    for file in files:  # read once before the first text is scored, to find errors; a FIFO can be read only once
+        if not is_gold(file) and file.is_file():
+            deque(read_texts(file, fields=fields), maxlen=0)  # keeps nothing
     for file in files:
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
@@ -303,10 +312,7 @@ def stream_examples(
 
 def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
     """Make an example of a text, with its origin. RAISES C448: it is longer than nlp.max_length. C074: no Doc can be made."""
-    from spacy.training import Example
-
     from ...gold.keys import DOC_KEY, ORIGIN
-    from ...pairs.documents import TEXT, SourceDocument
 
     if len(text) > nlp.max_length:
         raise calib_error("C448", line=origin["line"], path=file, n=f"{len(text):,}", most=f"{nlp.max_length:,}")
@@ -318,16 +324,6 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
     # Each text is a document of its own when documents are resampled.
     example.reference.user_data[DOC_KEY] = SourceDocument(TEXT, (shown_path(file), origin["line"]))
     return example
-
-
-def check_texts(file: Path, fields: Fields = FIELDS) -> None:
-    """Read a file without gold to its end, so that errors in it are found before the first text is scored.
-
-    A FIFO is not checked, as it can be read only once. RAISES C074, C304, C441: as `read_records`.
-    """
-    if not is_gold(file) and file.is_file():
-        for _ in read_texts(file, fields=fields):
-            pass
 
 
 def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -342,7 +338,7 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    """Return the origin of a text: "line" (number, from 1), "id" and "meta" of its record, and IN_LINE: the value of `key`."""
+    """Return the origin of a text: "line" (number, from 1), "id" and "meta" of its record, IN_LINE: value of `key` or None."""
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin

@@ -10,49 +10,29 @@ from typing import Annotated, Any
 
 from ...errors import calib_error
 from ...pipe.factory import PipeSettings
-from .command import METHODS, MORE_OPTIONS, CalibCommand, argument, option
+from .command import MORE_OPTIONS, CalibCommand, argument, option
 
 FORMATS = ("table", "json")
 
 CalibratedModel = Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
-Gold = Annotated[
-    Path,
-    argument("DATA", "Gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"),
-]
-Texts = Annotated[
-    Path,
-    argument(
-        "DATA",
-        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .csv or .parquet '
-        "(a column text), .txt (one text per line), or a folder of them",
-    ),
-]
-_DATA_COMPONENT_HELP = "Calibrated component to use, or prefix of its pipe"
-ChosenComponent = Annotated[
-    str | None, option(_DATA_COMPONENT_HELP, "--component", "-C", show_default="the one that the data are about")
-]
-OnlyComponent = Annotated[
-    str | None, option("Use only this calibrated component, or the pipe with this prefix (default: all)", "--component", "-C")
-]
-Components = Annotated[
-    list[str] | None, option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger")
-]
-_METHOD_HELP = f"Calibration method: auto (chosen on the data), {METHODS}, or a registered name"
-Method = Annotated[
-    str | None, option(_METHOD_HELP, "--method", "-m", metavar="NAME", show_default="auto; with --groups isotonic")
-]
-LabelMap = Annotated[
-    str | None,
-    option(
-        "Map labels of the component to labels of the gold: PERSON=PER,GPE=LOC,DATE= (empty if the gold has no such label), "
-        "or a .json or .tsv file",
-        "--map",
-    ),
-]
+_GOLD_HELP = "Gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+Gold = Annotated[Path, argument("DATA", _GOLD_HELP)]
+_TEXTS_HELP = (
+    'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .csv or .parquet '
+    "(a column text), .txt (one text per line), or a folder of them"
+)
+Texts = Annotated[Path, argument("DATA", _TEXTS_HELP)]
+_CHOSEN_HELP = "Calibrated component to use, or prefix of its pipe"
+ChosenComponent = Annotated[str | None, option(_CHOSEN_HELP, "-C", show_default="the one that the data are about")]
+_ONLY_HELP = "Use only this calibrated component, or the pipe with this prefix (default: all)"
+OnlyComponent = Annotated[str | None, option(_ONLY_HELP, "-C")]
+_MAP_HELP = (
+    "Map labels of the component to labels of the gold: PERSON=PER,GPE=LOC,DATE= (empty if the gold has no such label), "
+    "or a .json or .tsv file"
+)
+LabelMap = Annotated[str | None, option(_MAP_HELP, "--map")]
 Format = Annotated[str, option("Format of the printed result", "--format", words=FORMATS)]
-GoldPreproc = Annotated[
-    bool, option("Use the tokens and sentences of the gold, not those of the pipeline", "--gold-preproc", "-G")
-]
+GoldPreproc = Annotated[bool, option("Use the tokens and sentences of the gold, not those of the pipeline", "-G")]
 NProcess = Annotated[int, option("Worker processes", "--n-process")]
 _COLUMNS_HELP = "Columns of Parquet, or keys of JSON Lines, with the texts and their ids"
 Columns = Annotated[str | None, option(_COLUMNS_HELP, "--columns", metavar="text=NAME,id=NAME", show_default="text=text,id=id")]

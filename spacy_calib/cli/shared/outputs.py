@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import srsly
+from confection import Config
+
 from ...errors import calib_error
 from .command import check_option
 from .records import readable_suffixes, suffix_of
@@ -60,10 +63,10 @@ def check_files(
         from ...optional import figure_class
 
         figure_class()  # raises C061
-    read = [path for path in inputs if path is not None]
+    input_paths = [path for path in inputs if path is not None]
     for output in outputs:
         with path_errors(output.path):
-            _check_file(output, force, read, model)
+            _check_file(output, force, input_paths, model)
     for first, second in itertools.combinations(outputs, 2):
         if is_same(first.path, second.path):
             raise calib_error("C102", first=first.option, second=second.option, path=first.path)
@@ -191,8 +194,6 @@ def is_same(a: Path, b: Path) -> bool:
 
 def is_pipeline(folder: Path) -> bool:
     """Whether a folder has the files that `nlp.to_disk` writes: config, meta, vocab, and one component if it has any."""
-    import srsly
-
     if not has_pipeline_files(folder) or not (folder / "vocab").is_dir():
         return False
     try:
@@ -209,20 +210,17 @@ def foreign_files(folder: Path) -> list[str]:
 
     What its components wrote is part of it, and what spaCy, `spacy package`, git and model hubs put there.
     """
-    import srsly
-    from confection import Config
-
     factories = dict.fromkeys(srsly.read_json(folder / "meta.json")["pipeline"])
     with contextlib.suppress(ValueError):
         config = Config().from_disk(folder / "config.cfg", interpolate=False)
         factories |= {name: block.get("factory") for name, block in config.get("components", {}).items()}
-    foreign = []
+    foreign: list[Path] = []
     for path in folder.iterdir():
-        # A component NAME writes a folder or file NAME, NAME.json or NAME.jsonl; one of an unknown factory any NAME.* too.
         component = path.name if path.name in factories else path.stem
         is_known = path.name == "vocab" or factories.get(component) in _KNOWN_FACTORIES
-        has_name = path.name == component or path.suffix in (".json", ".jsonl") or not is_known
-        if not (component in factories and has_name) and not is_named(path, (*_WRITTEN, *_KEPT)):
+        # A component NAME writes a folder or file NAME, NAME.json or NAME.jsonl; one of an unknown factory any NAME.* too.
+        is_written_name = path.name == component or path.suffix in (".json", ".jsonl") or not is_known
+        if not (component in factories and is_written_name) and not is_named(path, (*_WRITTEN, *_KEPT)):
             foreign.append(path)
         elif is_known and path.is_dir():  # the files that may be in it are known
             foreign += [file for file in path.rglob("*") if file.name not in _COMPONENT_FILES]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+import srsly
+
 from ...errors import CalibError, calib_error
 from ...errors.visible import unguard_cell
 from ...pipe.pipeline import reason
@@ -42,10 +44,13 @@ class Fields:
     @classmethod
     def read(cls, columns: str | None) -> Fields:
         """Parse --columns, such as "text=body,id=key"; None gives the defaults. RAISES C056: it names other fields."""
-        parts = dict(part.partition("=")[::2] for part in _PARTS.split(columns) if part) if columns else {}  # without "="
-        is_valid = not set(parts) - {"text", "id"} and all(parts.values())
+        names: dict[str, str] = {}
+        for part in filter(None, _PARTS.split(columns or "")):
+            field, _, name = part.partition("=")
+            names[field] = name
+        is_valid = not set(names) - {"text", "id"} and all(names.values())
         check_option("--columns", is_valid, "text=NAME, id=NAME, or text=NAME,id=NAME", repr(columns))
-        return cls(**parts)
+        return cls(**names)
 
 
 FIELDS = Fields()
@@ -89,16 +94,16 @@ def unreadable(file: Path, why: str) -> CalibError:
     return calib_error("C074", path=file, why=why, wanted=advice)
 
 
-def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -> Iterator[tuple[int, Record]]:
+def read_records(file: Path, fields: Fields = FIELDS, extra: str | None = None) -> Iterator[tuple[int, Record]]:
     """Yield (number from 1, record) for each line or row of a file of texts without gold.
 
     A record is a dict with "text" ("" for an empty line or null), and perhaps "id", "meta" and other fields.
-    fields (Fields): Names of text and id in the file. also (str | None): Another column of Parquet to read.
+    fields (Fields): Names of text and id in the file. extra (str | None): Another column of Parquet to read.
     RAISES C074: the file or a record cannot be read. C304: pyarrow is not installed. C441: no such column.
     """
     try:
         if suffix_of(file) == PARQUET:
-            yield from _parquet_records(file, fields, also)
+            yield from _parquet_records(file, fields, extra)
         elif suffix_of(file) == ".csv":
             yield from _csv_records(file, fields)
         else:
@@ -119,8 +124,8 @@ def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
         if fields.text not in (rows.fieldnames or ()):
             raise calib_error("C441", path=file, name=fields.text, known=", ".join(rows.fieldnames or ()) or "none")
         for number, row in enumerate(rows, 1):
-            record = {name: unguard_cell(value) for name, value in row.items() if isinstance(value, str)}
-            yield number, _standard_record(file, f"row {number}", {fields.text: "", **record}, fields)
+            values = {name: unguard_cell(value) for name, value in row.items() if isinstance(value, str)}
+            yield number, _standard_record(file, f"row {number}", {fields.text: "", **values}, fields)  # "": in a short row
 
 
 def _open_lines(file: Path) -> TextIO:
@@ -130,8 +135,6 @@ def _open_lines(file: Path) -> TextIO:
 
 def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
     """Return the record of a line of JSON, with the keys "text" and "id". RAISES C074: the line is no object with a text."""
-    import srsly
-
     if not line.strip():
         return {"text": ""}
     try:
@@ -176,27 +179,34 @@ def fault_of(data: Any) -> str | None:
     return None
 
 
-def _parquet_records(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, Record]]:
+def _parquet_records(file: Path, fields: Fields, extra: str | None) -> Iterator[tuple[int, Record]]:
     """Yield (row from 1, record) of a Parquet file. RAISES C074: unreadable. C304: no pyarrow. C441: no such column."""
     from ...optional import load_pyarrow
 
     pa = load_pyarrow()
     try:
         with pa.parquet.ParquetFile(file) as table:
-            schema = table.schema_arrow
-            for name, is_required in ((fields.text, True), (fields.id, fields.id != FIELDS.id)):
-                if is_required and name not in schema.names:
-                    raise calib_error("C441", path=file, name=name, known=", ".join(schema.names) or "none")
-            names = [name for name in dict.fromkeys((fields.text, fields.id, "meta", also)) if name in schema.names]
-            for column in (name for name in names if schema.names.count(name) > 1):
-                raise unreadable(file, f"several of its columns are called '{column}'")
-            rows = (row for batch in table.iter_batches(_ROWS, columns=names) for row in batch.to_pylist())
+            columns = _columns_to_read(file, table.schema_arrow.names, fields, extra)
+            rows = (row for batch in table.iter_batches(_ROWS, columns=columns) for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
                 text = row.pop(fields.text)
-                record = {name: plain_value(value) for name, value in row.items() if value is not None}
-                yield number, _standard_record(file, f"row {number}", {fields.text: text, **record}, fields)
+                values = {name: plain_value(value) for name, value in row.items() if value is not None}
+                yield number, _standard_record(file, f"row {number}", {fields.text: text, **values}, fields)
     except pa.ArrowException as error:
         raise unreadable(file, reason(error).rstrip(".")) from None
+
+
+def _columns_to_read(file: Path, columns: list[str], fields: Fields, extra: str | None) -> list[str]:
+    """Return those of a file's columns that records need. RAISES C441: a required one is missing. C074: two have one name."""
+    required = [fields.text] if fields.id == FIELDS.id else [fields.text, fields.id]  # an id is required if --columns names it
+    for name in required:
+        if name not in columns:
+            raise calib_error("C441", path=file, name=name, known=", ".join(columns) or "none")
+    names = [name for name in dict.fromkeys((fields.text, fields.id, "meta", extra)) if name is not None and name in columns]
+    for name in names:
+        if columns.count(name) > 1:
+            raise unreadable(file, f"several of its columns are called '{name}'")
+    return names
 
 
 def plain_value(value: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT
-from ...pipe.pipeline import check_readable, open_model, sentence_finders, units_of
+from ...pairs.label_map import read_map
+from ...pipe.pipeline import check_readable, fitted_pipes, open_model, sentence_finders, units_of
 from .choose_pipe import choose_pipes
 from .examples import RunSettings, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .gold import check_whole_documents, match_gold, report_dropped, report_unknown
@@ -25,37 +26,35 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 
-def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """Return the first pipes of the pipeline, up to the last that the scores of a calib pipe need: itself, or a later pipe.
-
-    A later pipe is needed if it merges or splits tokens; for entities also if it sets entities or spans, or does not declare
-    what it sets. If `sentences`, the first pipe that sets sentence starts is needed, too.
-    """
-    order = nlp.pipe_names
-    last = order.index(pipe.name)
-    later = {name: nlp.get_pipe_meta(name) for name in order[last + 1 :]}
-    needed = [name for name, meta in later.items() if meta.retokenizes]
-    if "entity" in units_of(pipe):
-        needed += [name for name, meta in later.items() if not meta.assigns or _ENTITY_ATTRIBUTES & set(meta.assigns)]
-    if sentences:
-        needed += sentence_finders(nlp)[:1]
-    return order[: max([last, *map(order.index, needed)]) + 1]
-
-
 # Attributes in the `assigns` of pipes that may set entities; the span ruler, which assigns doc.spans, may set them, too.
 _ENTITY_ATTRIBUTES = {"doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"}
 # Number of texts that are read to find out which gold there is.
 FIRST_TEXTS = 1_000
 # Minimum number of rows (tokens, spans or documents) of a block of scores: about 50 MB of tokens.
 MIN_BLOCK_ROWS = 1 << 18
-DEFAULT_SETTINGS = RunSettings()
+
+
+def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
+    """Return the names of the first pipes of the pipeline, up to the last one that the scores of a calib pipe need.
+
+    That is the calib pipe, or a later one that merges or splits tokens; for entities also one that sets entities or spans, or
+    does not declare what it sets. If `sentences`, the first pipe that sets sentence starts is needed, too.
+    """
+    order = nlp.pipe_names
+    later_metas = {name: nlp.get_pipe_meta(name) for name in order[order.index(pipe.name) + 1 :]}
+    needed = [pipe.name, *(name for name, meta in later_metas.items() if meta.retokenizes)]
+    if "entity" in units_of(pipe):
+        needed += [name for name, meta in later_metas.items() if not meta.assigns or _ENTITY_ATTRIBUTES & set(meta.assigns)]
+    if sentences:
+        needed += sentence_finders(nlp)[:1]
+    return order[: max(order.index(name) for name in needed) + 1]
 
 
 def score(
     nlp: Language,
     pipe: Calibrator,
     examples: Iterable[Example],
-    settings: RunSettings = DEFAULT_SETTINGS,
+    settings: RunSettings = RunSettings(),
     *,
     sentences: bool = False,
 ) -> ScoredCorpus:
@@ -71,14 +70,14 @@ def score_blocks(
     nlp: Language,
     pipe: Calibrator,
     examples: Iterable[Example],
-    settings: RunSettings = DEFAULT_SETTINGS,
+    settings: RunSettings = RunSettings(),
     *,
     sentences: bool = False,
     as_one: bool = False,
 ) -> Iterator[ScoredCorpus]:
     """Run the pipeline over the examples, and yield the scores of a calib pipe in blocks of texts, which saves memory.
 
-    All scores are one block if `as_one`, or for gold. sentences (bool): As for `score`. RAISES C075, C745: nothing got a score.
+    All scores are one block if `as_one`, or if `settings.gold`. sentences (bool): As for `score`. RAISES C075, C745: no score.
     """
     from ...gold.scored_corpora import Collector
     from ...pipe.silence import SilenceCheck
@@ -87,7 +86,7 @@ def score_blocks(
     names = pipes_to_run(nlp, pipe, sentences and not annotation.kind.of_documents)
     collector, silence_check = Collector(pipe.attr, annotation, pipe.lookup.labels()), SilenceCheck(pipe)
     any_scored = False
-    # Each batch goes into the collector and yields nothing; the collected scores are taken out when they fill a block.
+    # `collector.add` takes each batch and returns nothing; the collected scores are taken out when they fill a block.
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
         if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):
             corpus = collector.take()
@@ -153,8 +152,6 @@ class Run:
         examples (Sequence | None): Examples of DATA, if read already; else the first texts of DATA are searched for gold, if
         the choice depends on it. options: Further arguments of `choose_pipes`.
         """
-        from ...pipe.pipeline import fitted_pipes
-
         is_undecided = self.component is None and len(fitted_pipes(nlp)) > 1
         if examples is None and is_undecided and not allow_many and holds_gold(self.data):
             examples = list(islice(self.stream(nlp), FIRST_TEXTS))
@@ -173,18 +170,11 @@ class Run:
 
     def match(self, pipes: Sequence[Calibrator], examples: list[Example]) -> list[Example]:
         """Rename gold labels to those of these pipes, by --map if given, in place; return the examples."""
-        from ...pairs.label_map import read_map
-
         label_map = None if self.label_map is None else read_map(self.label_map)
         return match_gold(pipes, examples, self.silent, gold_names=label_map)
 
     def annotate(
-        self,
-        nlp: Language,
-        pipes: Sequence[Calibrator],
-        examples: list[Example],
-        title: str = "Scoring",
-        sentences: bool = False,
+        self, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], title: str, sentences: bool = False
     ) -> list[Example]:
         """Rename the gold labels, run the pipes that the scores of these calib pipes need, and return the examples.
 
@@ -246,16 +236,17 @@ def unit_of(pipe: Calibrator, unit: str | None) -> str:
 
     RAISES C065: the pipe scores no entities. C265: it has no scores of this unit.
     """
-    kind, names = pipe.annotation.kind, {"name": pipe.name, "component": pipe.source.component or "the source"}
+    kind = pipe.annotation.kind
+    message_names = {"name": pipe.name, "component": pipe.source.component or "the source"}
     # Links are evaluated as rows of tokens, but people review whole entities.
     has_entities = pipe.spans.groups is not None or kind.of_links
     if unit is None:
         return "entity" if has_entities and not kind.of_arcs else kind.unit
     if unit == "entity" and not has_entities:
-        raise calib_error("C065", **names)
+        raise calib_error("C065", **message_names)
     longer_units = () if kind.of_documents else ("sentence", DOCUMENT)
     if unit not in ("entity", kind.unit, *longer_units):
-        raise calib_error("C265", **names, own=kind.unit, given=unit)
+        raise calib_error("C265", **message_names, own=kind.unit, given=unit)
     if kind.of_links and unit == kind.unit:  # its rows are first tokens of entities
         return "entity"
     return unit

@@ -95,7 +95,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values in two columns; long values continue on the next line. Facts with None or "" are left out."""
     rows = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
     name_width = max(len(name) for name, _ in rows)
-    print_table(_wrap_cells(rows, (name_width, _WIDTH - name_width - 3)))
+    print_table(_wrap_cells(rows, (name_width, _WIDTH - name_width - 3)))  # 3 spaces between the columns
 
 
 class TableColumn(NamedTuple):

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spacy.strings import StringStore
+
 from ...errors import CalibError, calib_error
 from ...errors.visible import visible
+from ...pipe.pipeline import component_faults, load_pipeline
 from .outputs import check_folder, hidden_path, is_stream, kept_files, path_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.strings import StringStore
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -88,7 +90,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def _partial(target: Path) -> Iterator[Path]:
-    """Yield a path next to the target, the same in each run; what is there is removed before and after the block."""
+    """Yield a hidden path next to the target, where the block writes; what is there is removed before and after it."""
     partial = hidden_path(target, "partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
@@ -129,7 +131,6 @@ def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
 def _check_scores(folder: Path) -> None:
     """Load a written pipeline and score one text. RAISES C815: that fails, or a calib pipe of a component gives no score."""
     from ...pipe.component import Calibrator
-    from ...pipe.pipeline import component_faults, load_pipeline
 
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -143,14 +144,12 @@ def _check_scores(folder: Path) -> None:
     # Other calib pipes read scores that user code or another pipeline has put on a Doc; the trial text has none.
     names = [pipe.name for pipe in pipes if pipe.source.component and not pipe.source.reads_doc_only]
     for message in (str(warning.message) for warning in caught):
-        if any(message.startswith(f"[CW02] The pipe '{name}' ") for name in names):
+        if any(message.startswith(f"[CW02] The pipe '{name}' ") for name in names):  # CW02: it gives no scores
             raise calib_error("C815", why=message.removeprefix("[CW02] ").rstrip("."))
 
 
 def loaded_strings(nlp: Language) -> StringStore:
     """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder all in the vocab."""
-    from spacy.strings import StringStore
-
     if nlp.path is None:
         return nlp.vocab.strings
     strings = StringStore()
@@ -168,8 +167,6 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
 
     Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
     """
-    from ...pipe.pipeline import component_faults
-
     strings = loaded_strings(nlp)
     with component_faults(nlp, passing=(OSError,)):
         nlp.to_disk(folder)

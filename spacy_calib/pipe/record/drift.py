@@ -59,13 +59,13 @@ class UnitScores:
         labels (Sequence[str]): Of the source's columns; for lemmas these are edit trees, and the lemma's most probable counts.
         """
         rows = np.flatnonzero(corpus.is_counted)
-        entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
+        entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])  # the scores of predicted labels
         # Of several edit trees that yield one lemma, the most probable overwrites the others.
         entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]
-        columns = np.full(len(corpus), -1)
+        columns = np.full(len(corpus), -1)  # column of each token's label; -1 for a label without a score
         columns[corpus.rows[entries]] = corpus.columns[entries]
-        pairs = zip(columns[rows].tolist(), corpus.labels[rows].tolist(), strict=True)
-        names = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
+        columns_and_labels = zip(columns[rows].tolist(), corpus.labels[rows].tolist(), strict=True)
+        names = [labels[column] if column >= 0 else corpus.names[label] for column, label in columns_and_labels]
         return cls(corpus.documents[rows], corpus.n_documents, names, corpus.raw[rows], corpus.calibrated[rows])
 
     @classmethod
@@ -105,7 +105,7 @@ class Check:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether sampling alone may explain a difference that matters, or hide one."""
+        """Whether sampling alone may explain a difference that matters (above `limit`), or hide one."""
         return self.limit < self.value <= self.chance or self.chance > MAX_NOISE_RATIO * self.limit
 
 
@@ -137,7 +137,7 @@ class DriftSums(FieldwiseSum):
 
     @classmethod
     def from_tables(cls, table: Floats) -> DriftSums:
-        """Sum the rows of a table. table (Floats): The columns for each document, shape (n_docs, K + 2)."""
+        """Sum the rows of a table. table (Floats): A row of K + 2 sums for each document, from `_table`."""
         return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)  # column -2: number of tokens
 
     @property
@@ -158,15 +158,18 @@ class DriftSums(FieldwiseSum):
         from scipy.stats import norm, t
 
         n_columns = len(self.means)
-        # A document's residual is its sum minus its size (column -1: entities, -2: tokens) times the mean.
+        # A matrix from a document's sums to its residuals: sum minus size (column -1: entities, -2: tokens) times the mean.
         to_residuals = np.eye(n_columns, n_columns + 2)
         to_residuals[:-1, -2], to_residuals[-1, -1] = -self.means[:-1], -self.means[-1]
         to_residuals /= np.maximum(self.sizes, 1)[:, None]
-        scales, axes = np.linalg.eigh(to_residuals @ self.moments @ to_residuals.T * self.documents / (self.documents - 1))
-        noise = np.random.default_rng(0).standard_normal((_N_SAMPLES, n_columns)) * np.sqrt(np.maximum(scales, 0.0)) @ axes.T
+        # Sample normal errors of all means with the covariance of these residuals.
+        covariance = to_residuals @ self.moments @ to_residuals.T * self.documents / (self.documents - 1)
+        variances, axes = np.linalg.eigh(covariance)
+        samples = np.random.default_rng(0).standard_normal((_N_SAMPLES, n_columns))
+        errors = samples * np.sqrt(np.maximum(variances, 0.0)) @ axes.T
         # Documents of unequal length are worth fewer of equal length (Kish 1965), and few widen the limits as in Student's t.
         tail, freedom = (1 + _QUANTILE) / 2, max(1.0, self.totals[-2] ** 2 / self.moments[-2, -2] - 1)
-        return np.asarray(np.quantile(_differences(noise), _QUANTILE, axis=0) * t.ppf(tail, freedom) / norm.ppf(tail))
+        return np.asarray(np.quantile(_differences(errors), _QUANTILE, axis=0) * t.ppf(tail, freedom) / norm.ppf(tail))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +177,9 @@ class DriftProfile(Serializable):
     """Means over the fit documents, with which new documents are compared.
 
     documents (int): Number of documents with tokens. tokens, entities (float): Number of tokens, and of entities, in them; 0
-        entities if fewer than MIN_DOCUMENTS documents have some.
-    labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of those in MIN_DOCUMENTS documents.
-    means (Floats): Mean raw and calibrated score, share of each of the L labels and of all others, mean raw score of entities:
-        shape (K,), K = L + 4.
+        entities if fewer than MIN_DOCUMENTS documents have some. labels (tuple[str, ...]): The L labels with a share of their
+        own: the most frequent of those in MIN_DOCUMENTS documents.
+    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities: (L + 4,).
     chances (Floats): 99.5 % quantile of the difference that texts like those of the fit have by chance, for each check: of
         scores, labels, expected accuracy, entity scores, (4,). limits (Floats): The smallest difference that matters, (4,).
     """
@@ -206,22 +208,12 @@ class DriftProfile(Serializable):
         if spans is not None and len(np.unique(spans.documents)) < MIN_DOCUMENTS:
             spans = None
         labels = _common_labels(tokens)
-        table = _table(tokens, spans, labels)[np.unique(tokens.documents)]
+        table = _table(tokens, spans, labels)[np.unique(tokens.documents)]  # a row for each document with tokens
         sums = DriftSums.from_tables(table)
         expected_accuracy = sums.means[1]  # the mean calibrated score
         accuracy_limit = np.clip(_ERROR_SHARE * (1 - expected_accuracy), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
         limits, chances = np.array([_SCORE_LIMIT, _LABEL_LIMIT, accuracy_limit, _ENTITY_LIMIT]), sums.chances()
-        # If parts of the fit data differ by more than sampling explains, only larger differences matter on new texts.
-        for part in np.array_split(np.arange(len(table)), _PARTS):
-            of_part, of_rest = (DriftSums.from_tables(rows) for rows in (table[part], np.delete(table, part, axis=0)))
-            n_entities, *subset_entities = (part_sums.totals[-1] for part_sums in (sums, of_part, of_rest))
-            if not n_entities or all(subset_entities):  # with entities on one side only their means cannot be compared
-                # Share of the units in this part, by check: three are about tokens, the last one about entities.
-                share = (of_part.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]
-                changes = _differences(of_part.means - of_rest.means)
-                # The variances of both means, 1 / share and 1 / (1 - share) times that of all documents, add up.
-                is_larger = changes > chances / np.sqrt(np.maximum(share * (1 - share), 1e-12))
-                limits = np.where(is_larger, np.maximum(limits, changes), limits)
+        limits = _raised_limits(limits, chances, table, sums)
         numbers = (_rounded(values) for values in (sums.means, chances, limits))
         return cls(sums.documents, float(sums.totals[-2]), float(sums.totals[-1]), labels, *numbers)
 
@@ -244,34 +236,51 @@ class DriftProfile(Serializable):
 
 def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
     """Return the labels with a share of their own, most frequent first; a label of few documents would identify them."""
-    names, columns = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
-    columns = columns.reshape(-1)
-    counts = cross_sums(columns, tokens.documents, (len(names), tokens.n_docs))
-    has_many = (counts > 0).sum(axis=1) >= MIN_DOCUMENTS
+    names, indices = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
+    counts = cross_sums(indices.reshape(-1), tokens.documents, (len(names), tokens.n_docs))  # by label and document
+    is_common = (counts > 0).sum(axis=1) >= MIN_DOCUMENTS
     order = np.argsort(-counts.sum(axis=1), kind="stable")
-    kept = order[has_many[order]][:_MAX_LABELS].tolist()
+    chosen = order[is_common[order]][:_MAX_LABELS].tolist()
     # All others together must not be those of a few documents either.
-    while kept and 0 < (np.delete(counts, kept, axis=0).sum(axis=0) > 0).sum() < MIN_DOCUMENTS:
-        kept.pop()
-    return tuple(str(names[i]) for i in kept)
+    while chosen and 0 < (np.delete(counts, chosen, axis=0).sum(axis=0) > 0).sum() < MIN_DOCUMENTS:
+        chosen.pop()
+    return tuple(str(names[i]) for i in chosen)
+
+
+def _raised_limits(limits: Floats, chances: Floats, table: Floats, sums: DriftSums) -> Floats:
+    """Return the limits of the checks, (4,), raised where parts of the fit data differ by more than sampling explains.
+
+    chances (Floats): `DriftProfile.chances`. table (Floats), sums (DriftSums): From `_table`, for all documents.
+    """
+    for part in np.array_split(np.arange(len(table)), _PARTS):
+        of_part, of_rest = DriftSums.from_tables(table[part]), DriftSums.from_tables(np.delete(table, part, axis=0))
+        if sums.totals[-1] and not (of_part.totals[-1] and of_rest.totals[-1]):
+            continue  # only one of them has entities, so that their mean scores cannot be compared
+        # Share of the units in this part, by check: three are about tokens, the last one about entities.
+        share = (of_part.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]
+        changes = _differences(of_part.means - of_rest.means)
+        # The variances of both means, 1 / share and 1 / (1 - share) times that of all documents, add up.
+        is_larger = changes > chances / np.sqrt(np.maximum(share * (1 - share), 1e-12))
+        limits = np.where(is_larger, np.maximum(limits, changes), limits)
+    return limits
 
 
 def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
-    """Return the columns of DriftSums for each document, shape (n_docs, K + 2). labels: Those with a share of their own."""
+    """Return the K + 2 columns of DriftSums for each document, (n_docs, K + 2). labels: Those with a share of their own."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
-    columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
-    documents, raw = ((), ()) if spans is None else (spans.documents, spans.raw)
-    units = (tokens.documents, tokens.documents, np.asarray(documents, dtype=np.intp))
-    # Sums by document of raw and calibrated scores of tokens, and of raw scores of entities.
-    scores = [sum_by(*pair, n_docs) for pair in zip(units, (tokens.raw, tokens.calibrated, raw), strict=True)]
-    counts = cross_sums(columns, tokens.documents, (n_labels + 1, n_docs))
-    sizes = [sum_by(documents, None, n_docs) for documents in units[1:]]
-    return np.stack([*scores[:2], *counts, scores[2], *sizes], axis=1)
+    label_columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
+    label_counts = cross_sums(label_columns, tokens.documents, (n_labels + 1, n_docs))
+    raw, calibrated = (sum_by(tokens.documents, scores, n_docs) for scores in (tokens.raw, tokens.calibrated))
+    n_tokens = sum_by(tokens.documents, None, n_docs)
+    raw_of_entities, n_entities = np.zeros(n_docs), np.zeros(n_docs)
+    if spans is not None:
+        raw_of_entities, n_entities = sum_by(spans.documents, spans.raw, n_docs), sum_by(spans.documents, None, n_docs)
+    return np.stack([raw, calibrated, *label_counts, raw_of_entities, n_tokens, n_entities], axis=1)
 
 
 def _differences(changes: Floats) -> Floats:
-    """Return the difference of each check, (..., 4), from changes of means, (..., K): total variation for labels, else |x|."""
+    """Return each check's difference, (..., 4), from changes of the K means, (..., K): |x|; half the sum of |x| for labels."""
     raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
     return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 

@@ -7,7 +7,7 @@ al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much sin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +79,7 @@ class Residuals(Serializable):
 
     @classmethod
     def of_kinds(cls, k: int) -> Form:
-        """Return the form of saved residuals of k kinds of events."""
+        """Return a function that reads saved residuals, and checks that they are of k kinds of events."""
 
         def form(value: Any, where: str) -> Residuals:
             residuals = cls.read(value, where)
@@ -126,23 +126,23 @@ class Residuals(Serializable):
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the error variance of the expected, corrected weighted sum of the events in new documents.
+        """Return the error variance of the expected number of events in new documents, corrected and summed by weights.
 
         weights (Floats): Weight of each kind of event, shape (k,). sums (EventSums): Of the new documents.
         """
         # Deviations from the mean of few documents are too small on average.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
         # Positive covariances widen the interval; negative ones, which few documents may show by luck, do not narrow it.
-        effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _MIN_VARIANCE)
-        shift = self.shift_variance(weights)
-        of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
+        neighbour_factor = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _MIN_VARIANCE)
+        shift_variance = self.shift_variance(weights) * neighbour_factor
+        events_variance = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift_variance * sums.units_squared
         # The mean residual, which corrects the sum, has an error of its own.
-        of_correction = max(moment, float(np.square(weights) @ self.independent)) * effect
-        return of_new + of_correction * (float(sums.units.sum()) / self.units) ** 2
+        correction_variance = max(moment, float(np.square(weights) @ self.independent)) * neighbour_factor
+        return events_variance + correction_variance * (float(sums.units.sum()) / self.units) ** 2
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
-    """Return the sum of each document's values, or the number of its units if `values` is None, shape (n_docs,)."""
+    """Return the sum of the values of each document's units, or their number if `values` is None, shape (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
 
@@ -201,15 +201,12 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> S
         raise calib_error("C001", name="confidence", wanted="a number between 0 and 1", given=confidence)
     mean = min(max(share, 0.0), 1.0)
     tail = (1 - confidence) / 2
-    wide = variance * float(t.ppf(tail, max(1, docs - 1)) / norm.ppf(tail)) ** 2
+    wider_variance = variance * float(t.ppf(tail, max(1, docs - 1)) / norm.ppf(tail)) ** 2
     inner_mean = min(max(mean, 1e-6), 1 - 1e-6)
-    # The variance is at most that of a single event with this mean.
-    size = max(inner_mean * (1 - inner_mean) / max(wide, _MIN_VARIANCE) - 1, 1e-3)
+    # The sum of both parameters of the beta distribution; its variance is at most that of a single event with this mean.
+    size = max(inner_mean * (1 - inner_mean) / max(wider_variance, _MIN_VARIANCE) - 1, 1e-3)
     low, high = beta.ppf([tail, 1 - tail], inner_mean * size, (1 - inner_mean) * size)
     return ShareEstimate(mean, float(min(low, mean)), float(max(high, mean)))
-
-
-# Entities
 
 
 class EntitySums(NamedTuple):
@@ -253,20 +250,21 @@ class EntityModel(Serializable):
         from scipy.optimize import nnls
 
         n_missed = gold - right
-        parts = np.stack([sums.wrong, sums.missed_tokens], axis=1)
-        weight = 1 / np.sqrt(np.maximum(sums.units, 1.0))
-        rates = nnls(parts * weight[:, None], n_missed * weight)[0]
-        total = float((parts @ rates).sum())
-        rates = rates * max(0.0, float(n_missed.sum())) / total if total > 0 else rates
-        # A model with the rates alone, which the residuals are computed from.
-        model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
+        predictors = np.stack([sums.wrong, sums.missed_tokens], axis=1)
+        root_weights = 1 / np.sqrt(np.maximum(sums.units, 1.0))
+        rates = nnls(predictors * root_weights[:, None], n_missed * root_weights)[0]
+        n_expected = float((predictors @ rates).sum())
+        rates = rates * max(0.0, float(n_missed.sum())) / n_expected if n_expected > 0 else rates
+        no_residuals = Residuals(0, 0.0, 0.0, np.zeros(2), np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)))
+        model = cls(float(rates[0]), float(rates[1]), no_residuals)
         events = np.stack([right, n_missed], axis=1)
-        return cls(model.per_wrong, model.per_outside, Residuals.from_events(events, model.sums(sums)))
+        return replace(model, residuals=Residuals.from_events(events, model.sums(sums)))
 
     def sums(self, entity_sums: EntitySums) -> EventSums:
         """Return the expected right and missed entities of each document, k = 2; missed ones have the variance of a Poisson."""
         n_missed = self.per_wrong * entity_sums.wrong + self.per_outside * entity_sums.missed_tokens
-        expected, variances = (np.stack([right, n_missed], axis=1) for right in (entity_sums.right, entity_sums.spread))
+        expected = np.stack([entity_sums.right, n_missed], axis=1)
+        variances = np.stack([entity_sums.spread, n_missed], axis=1)
         return EventSums(expected, variances, entity_sums.units)
 
 

@@ -45,7 +45,7 @@ class FitRecord(Serializable):
 
 
 def read_record(pipe: Calibrator) -> FitRecord | None:
-    """Read the record of a pipe; None for a pipe without one. RAISES C010, C011: it cannot be read."""
+    """Read the FitRecord that a pipe has saved; None for a pipe without one. RAISES C010, C011: it cannot be read."""
     return None if pipe.learned.record is None else _read_bytes(pipe.learned.record, pipe.name)
 
 
@@ -112,9 +112,9 @@ def _merge_pairs(judged_pairs: JudgedPairs, unlabelled_pairs: JudgedPairs) -> Ju
 
 def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sources: Ints) -> float:
     """Estimate the variance between sources. right, sources: Each document's right tokens, and its source's number."""
-    names, source_indices = np.unique(sources, return_inverse=True)
+    numbers, source_indices = np.unique(sources, return_inverse=True)
     by_document = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
-    errors, variances, squares = (sum_by(source_indices, values, len(names)) for values in by_document)
+    errors, variances, squares = (sum_by(source_indices, values, len(numbers)) for values in by_document)  # by source
     noise = variances + residuals.shift_variance(np.ones(1)) * squares
     return variance_between_sources(errors, variances, noise)
 
@@ -130,9 +130,12 @@ def entity_sums(tokens: UnitScores, spans: UnitScores) -> EntitySums:
 
     tokens (UnitScores): Top label of each token. spans (UnitScores): Predicted entities.
     """
-    n_docs = tokens.n_docs
+    n_docs, p = tokens.n_docs, spans.calibrated
     is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
-    p = spans.calibrated
-    predicted, right, spread = (sum_by(spans.documents, values, n_docs) for values in (None, p, p * (1 - p)))
-    missed_tokens = sum_by(tokens.documents[is_outside], 1 - tokens.calibrated[is_outside], n_docs)
-    return EntitySums(predicted, right, spread, missed_tokens, sum_by(tokens.documents, None, n_docs))
+    return EntitySums(
+        predicted=sum_by(spans.documents, None, n_docs),
+        right=sum_by(spans.documents, p, n_docs),
+        spread=sum_by(spans.documents, p * (1 - p), n_docs),
+        missed_tokens=sum_by(tokens.documents[is_outside], 1 - tokens.calibrated[is_outside], n_docs),
+        units=sum_by(tokens.documents, None, n_docs),
+    )

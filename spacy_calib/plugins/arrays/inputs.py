@@ -73,10 +73,10 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
     if rows.size and not (is_whole and rows.min() >= 0 and rows.max() < n):
         expected = f"numbers of units from 0 to {n - 1}" if is_whole else "numbers of units"
         raise calib_error("C001", name="rows", wanted=expected, given=f"{rows.min()} to {rows.max()}")
-    columns = find_columns(tags, labels)
-    unknown = np.flatnonzero(columns < 0)
-    if len(unknown):
-        raise calib_error("C294", given=repr(tags[unknown[0]].item()), known=", ".join(map(str, labels)))
+    column_by_label = index_labels(labels)
+    columns = np.array([column_by_label.get(tag, -1) for tag in tags.tolist()], dtype=np.intp)
+    if (columns < 0).any():
+        raise calib_error("C294", given=repr(tags[columns < 0][0].item()), known=", ".join(map(str, labels)))
     order = np.lexsort((columns, rows))
     rows, columns, scores = rows[order].astype(np.intp), columns[order], scores[order]
     duplicates = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
@@ -91,12 +91,6 @@ def index_labels(labels: Sequence[Any]) -> dict[Any, int]:
     by_label = {label: column for column, label in enumerate(labels)}
     has_numbers = any(isinstance(label, (int, float)) for label in labels)
     return by_label if has_numbers else {**{column: column for column in range(len(labels))}, **by_label}
-
-
-def find_columns(values: NDArray[Any], labels: Sequence[Any]) -> Ints:
-    """Return the column of each value, which is a label or a column number; -1 for neither."""
-    column_by_label = index_labels(labels)
-    return np.array([column_by_label.get(value, -1) for value in values.tolist()], dtype=np.intp)
 
 
 def is_missing(value: Any) -> bool:
@@ -147,14 +141,16 @@ class Gold:
         return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorten_list(names)}
 
 
-def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
+def read_gold(y: NDArray[Any], labels: Sequence[Any], n_units: int) -> Gold:
     """Convert gold labels into columns, and count them. RAISES C071: no unit has gold. C296: no gold label has a column.
 
     y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). labels (Sequence): Label of each column.
+    n_units (int): Number of units with scores. RAISES C002: y has another length.
     """
-    values = y.tolist()
-    lookup = index_labels(labels)
-    columns = np.array([lookup[v] if v in lookup else -2 if is_missing(v) else -1 for v in values], dtype=np.intp)
+    if len(y) != n_units:
+        raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=n_units, n_second=len(y))
+    values, column_by_label = y.tolist(), index_labels(labels)
+    columns = np.array([column_by_label.get(value, -2 if is_missing(value) else -1) for value in values], dtype=np.intp)
     frequencies = np.bincount(columns[columns >= 0], minlength=len(labels))
     counts = Counter({str(label): n for label, n in zip(labels, frequencies.tolist(), strict=True) if n})
     unknown = Counter(str(values[unit]) for unit in np.flatnonzero(columns == -1).tolist())
@@ -178,9 +174,14 @@ def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
     if isinstance(scores, DenseScores):
         return scores
     entries = scores.marginals_above(0.0)
-    dense = np.zeros((entries.n_tokens, n_tags))
-    dense[entries.rows, entries.tags] = entries.scores
-    return DenseScores(dense)
+    return DenseScores(to_array(entries, entries.scores, n_tags))
+
+
+def to_array(entries: Marginals, scores: Floats, n_tags: int) -> Floats:
+    """Return an array (n_units, n_tags) with the score of each entry at its unit and tag, and 0 elsewhere."""
+    array = np.zeros((entries.n_tokens, n_tags))
+    array[entries.rows, entries.tags] = scores
+    return array
 
 
 def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:

@@ -25,7 +25,7 @@ from ...metrics.table import calibration_table
 from ...pairs.documents import DOCUMENT
 from ...pairs.pairing import JudgedPairs, pair_up
 from ...pairs.scores import Scores
-from ...types import Floats, Groups, Ints
+from ...types import Floats, Groups
 from . import inputs, saved
 from .inputs import make_steps
 from .messages import WARNINGS, calib_error
@@ -91,8 +91,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.classes = classes
         self.tag_counts = tag_counts
 
-    # Fitting
-
     def fit(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> TagCalibrator:
         """Fit the calibration on units with gold labels.
 
@@ -110,7 +108,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         steps = make_steps(self, self.threshold_)
         scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores  # 0 where a sparse P has no entry
         self.classes_ = np.array(labels)
-        gold = inputs.read_gold(_check_length(gold_labels, scores.n_tokens), labels)
+        gold = inputs.read_gold(gold_labels, labels, scores.n_tokens)
         if gold.unknown:
             warnings.warn(WARNINGS["CW21"].format(**gold.describe_unknown()), stacklevel=2)
         documents = inputs.number_documents(groups, scores.n_tokens)
@@ -128,8 +126,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.n_units_: int = int(np.count_nonzero(gold.columns != -2))  # -2: without gold
         return self
 
-    # Applying
-
     def predict_proba(self, P: Any) -> Floats:
         """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`; rows sum to 1.
 
@@ -138,7 +134,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         RAISES C001: scores out of range. C294: an unknown tag.
         """
         scores, entries = self._calibrate(P)
-        return inputs.normalize_rows(self._as_array(entries), scores, 0.5 / self.n_units_, self.threshold_)
+        calibrated = inputs.to_array(entries.marginals, entries.scores, len(self.classes_))
+        return inputs.normalize_rows(calibrated, scores, 0.5 / self.n_units_, self.threshold_)
 
     def transform(self, P: Any) -> Any:
         """Return the calibrated scores, shape (n, k): a sparse matrix if P is one or a tuple, else an array.
@@ -150,7 +147,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         _, entries = self._calibrate(P)
         if not (issparse(P) or inputs.is_triple(P)):
-            return self._as_array(entries)
+            return inputs.to_array(entries.marginals, entries.scores, len(self.classes_))
         rows, columns = entries.marginals.rows, entries.marginals.tags
         return csr_matrix((entries.scores, (rows, columns)), shape=(entries.marginals.n_tokens, len(self.classes_)))
 
@@ -178,18 +175,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             scores = inputs.with_zeros(scores, len(self.classes_))
         return scores, self.calibration_.calibrate(scores, self.threshold_)
 
-    def _as_array(self, entries: CalibratedEntries) -> Floats:
-        """Return an array (n, k) with the calibrated score of each entry at its unit and tag, and 0 elsewhere."""
-        array = np.zeros((entries.marginals.n_tokens, len(self.classes_)))
-        array[entries.marginals.rows, entries.marginals.tags] = entries.scores
-        return array
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the labels as strings, which name the columns of the data frames that `set_output` asks for."""
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
-
-    # Evaluation
 
     def score(self, P: Any, y: ArrayLike) -> float:
         """Return minus the log loss of `predict_proba`: the mean log probability of the gold labels; higher is better.
@@ -198,8 +187,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         below 1e-6, as of gold labels without a column, count as 1e-6. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         probabilities = self.predict_proba(P)
-        columns = self._read_gold_columns(y, len(probabilities))
-        units = np.flatnonzero(columns != -2)  # those with gold
+        columns = inputs.read_gold(_as_labels(y), self.classes_.tolist(), len(probabilities)).columns
+        units = np.flatnonzero(columns != -2)  # those with gold; -1: of a label without a column
         gold = np.where(columns[units] < 0, 0.0, probabilities[units, columns[units]])  # 0 for labels without a column
         return float(np.log(np.maximum(gold, 1e-6)).mean())
 
@@ -236,17 +225,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         P, y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         _, entries = self._calibrate(P)
-        gold = self._read_gold_columns(y, entries.marginals.n_tokens)
+        gold = inputs.read_gold(_as_labels(y), self.classes_.tolist(), entries.marginals.n_tokens).columns
         documents = inputs.number_documents(groups, entries.marginals.n_tokens)
         pairs = pair_up(entries.marginals, gold)
         has_gold = gold[entries.marginals.rows] != -2  # of each entry
         return JudgedPairs(pairs, entries.scores[has_gold], documents[pairs.rows], UNIT if groups is None else DOCUMENT)
-
-    def _read_gold_columns(self, y: ArrayLike, n_units: int) -> Ints:
-        """Return the column of each unit's gold label, (n_units,): -1 if no column has it, -2 without gold."""
-        return inputs.read_gold(_check_length(_as_labels(y), n_units), self.classes_.tolist()).columns
-
-    # Saving
 
     def to_bytes(self) -> bytes:
         """Return the parameters and everything learned as msgpack with a format version and a checksum."""
@@ -316,13 +299,6 @@ def _as_labels(y: Any) -> NDArray[Any]:
     if labels.dtype.kind == "f" and not np.isnan(labels).any():  # NaN means "no gold"
         check_classification_targets(labels)
     return labels
-
-
-def _check_length(y: NDArray[Any], n_units: int) -> NDArray[Any]:
-    """Return y unchanged. RAISES C002: it does not have one label for each unit."""
-    if len(y) != n_units:
-        raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=n_units, n_second=len(y))
-    return y
 
 
 def _validate(estimator: TagCalibrator, P: Any, reset: bool) -> Any:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 BY_HELP = "Also estimate each group of documents by this key of Doc.user_data or .jsonl, or by this function of calib_keys"
-# Confidence level of the range of bias that a card has.
-CARD_CONFIDENCE = 0.95
+CARD_CONFIDENCE = 0.95  # confidence level of the range of bias that a card has
 
 FailOn = Annotated[
     str | None, option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear")
@@ -160,9 +159,10 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
         **summary.estimate(summary.total),
     }
     # A card has the lowest and the highest bias, mean score minus accuracy; the range of the accuracy follows from them.
-    if (bias := pipe.fit_info.card_bias) is not None and not pipe.of_entities and confidence == CARD_CONFIDENCE:
+    if pipe.fit_info.card_bias is not None and not pipe.of_entities and confidence == CARD_CONFIDENCE:
+        lowest_bias, highest_bias = pipe.fit_info.card_bias
         mean = result["accuracy"]["mean_score"]
-        result["accuracy"] |= {"low": max(mean - bias[1], 0.0), "high": min(mean - bias[0], 1.0)}
+        result["accuracy"] |= {"low": max(mean - highest_bias, 0.0), "high": min(mean - lowest_bias, 1.0)}
     if run.by is not None:
         names.check()
         result["slices"] = {"by": run.by, "rows": summary.estimate_slices()}

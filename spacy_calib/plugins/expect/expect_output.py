@@ -49,8 +49,7 @@ def show_result(result: dict[str, Any]) -> None:
     if "slices" in result:
         show_slices(result["slices"], title, unit)
     if result["drift"] is not None:
-        promise = caveat or _PROMISE
-        show_drift(result["drift"], promise, is_good=not caveat, shortage=describe_shortage(result))
+        show_drift(result["drift"], caveat or _PROMISE, is_good=not caveat, shortage=describe_shortage(result))
     else:
         msg.warn(NO_RECORD[result["learned_from"]["kind"]].format(component=result["component"]))
 

@@ -86,7 +86,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         default = self._category if self.into == CATS else Answer.lines
         self.reader: Callable[[Answer], Any] = JsonFields(**self.read) if self.read else default
         self._cache = Cache(self.cache) if self.cache else None
-        self.n_asked, self._random_key = 0, uuid4().hex  # the key identifies a component in no pipeline
+        self.n_asked, self._random_key = 0, uuid4().hex  # the key takes the place of the config in `_digest`
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
@@ -137,7 +137,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         return answer
 
     def _digest(self, text: str) -> str:
-        """Return the cache key, a digest of the text and the config block `ask` (in no pipeline: a random key)."""
+        """Return the cache key: a digest of the text and the config block `ask`, or a random key outside of a pipeline."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._random_key
         return hashlib.sha256(
@@ -145,34 +145,33 @@ class AnswersPipe(Pipe, AnswersSettings):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields, or a mapping of categories; number of fields not in the answer; key of `outcomes`; error or "")."""
-        outcome, empty = answer.outcome, dict[str, float]() if self.into == CATS else list[Field]()
+        """Return (fields, or category -> probability; number of fields not in the answer; key of `outcomes`; error or "")."""
+        empty: Any = {} if self.into == CATS else []
         try:
-            reading = self.reader(answer) if answer.tokens or not outcome else empty
-            return (*_as_fields(answer, reading), outcome, "")
+            reading = self.reader(answer) if answer.tokens or not answer.outcome else empty  # a refused answer has no tokens
+            return (*_as_fields(answer, reading), answer.outcome, "")
         except CalibError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            return empty, 0, outcome or "unreadable", brief(error, 80)
+            return empty, 0, answer.outcome or "unreadable", brief(error, 80)
 
     def _write(self, doc: Doc, answer: Answer) -> None:
         """Write the spans or categories of an answer on the Doc, and count incomplete answers and fields left out."""
-        reading, n_missing, outcome, why = self._read(answer)
+        reading, n_missing, outcome, reader_error = self._read(answer)
         self.outcomes[outcome] += 1
         if outcome and self.outcomes[outcome] == 1:
-            reason = f" ({why})" if why else ""
-            warnings.warn(
-                WARNINGS["CW86"].format(name=self.name, text=brief(doc.text), outcome=outcome, why=reason), stacklevel=3
-            )
+            why = f" ({reader_error})" if reader_error else ""
+            warnings.warn(WARNINGS["CW86"].format(name=self.name, text=brief(doc.text), outcome=outcome, why=why), stacklevel=3)
         if isinstance(reading, Mapping):
             self._write_categories(doc, answer, reading)
             return
-        spans, counts = answer.found_in(doc.text, reading, self.types)
+        spans, left_out = answer.found_in(doc.text, reading, self.types)
         # "beside" names the scores to store in addition to that of the span, which is the first of SCORES.
         options: dict[str, Any] = {"threshold": self.threshold, "misaligned": self.misaligned, "beside": SCORES[1:]}
         group = spans_from(doc, spans, self.group_key, ents=self.into == ENTS, **options)
-        counts = dict(Counter(counts) + Counter(absent=n_missing)) | ({outcome: 1} if outcome else {})
-        group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}  # fields left out by reason, and all
+        counts = Counter(left_out) + Counter(absent=n_missing)  # fields left out, by reason
+        incomplete = {outcome: 1} if outcome else {}
+        group.attrs["counts"] |= {**counts, **incomplete, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
         """Write probabilities on `Doc.cats`, and in `Doc.user_data` scores of the category that the answer begins with."""

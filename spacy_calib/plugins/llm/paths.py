@@ -25,39 +25,43 @@ class JsonFields:
 
     def __init__(self, text: str, type: str = ""):
         self.text, self.type = _parse_path(text), _parse_path(type) if type else []
-        differences = (i for i, steps in enumerate(zip(self.text, self.type, strict=False)) if steps[0] != steps[1])
+        differences = (i for i, (step, type_step) in enumerate(zip(self.text, self.type, strict=False)) if step != type_step)
         # Number of first steps that both paths share: a text gets the type below the same node.
         self.n_shared = next(differences, min(len(self.text), len(self.type)))
 
     def __call__(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (text, type) of each field; "" for a missing type. RAISES ValueError: the answer has no complete JSON."""
-        parts = [part for part in answer.json if '"' in part or part == "[]" or part == "{}"]  # brackets of prose are no JSON
-        if not parts:
+        json_texts = [part for part in answer.json if '"' in part or part in ("[]", "{}")]  # brackets of prose have no quotes
+        if not json_texts:
             raise ValueError("there is no whole JSON in it")
         # Numbers stay texts as they are written, so that they are found in the answer again.
         load = partial(json.loads, strict=False, object_pairs_hook=_Object, parse_int=str, parse_float=str)
-        trees = map(load, parts)
         shared_path = self.text[: self.n_shared]  # [] without a path to the type
         text_path, type_path = self.text[self.n_shared :], self.type[self.n_shared :]
         pairs: list[tuple[Any, str]] = []
-        for node in (node for tree in trees for _, node in _values(tree, shared_path)):
-            label = next((str(value) for _, value in _values(node, type_path)), "")
-            # Without a path to the type, the type is the key on the path to the text.
-            pairs += [(text, label if self.type else key) for key, text in _values(node, text_path) if isinstance(text, str)]
+        for tree in map(load, json_texts):
+            for _, node in _find_values(tree, shared_path):
+                label = next((str(value) for _, value in _find_values(node, type_path)), "")
+                # Without a path to the type, the type is the key on the path to the text.
+                texts = ((key, text) for key, text in _find_values(node, text_path) if isinstance(text, str))
+                pairs += [(text, label if self.type else key) for key, text in texts]
         return pairs
 
 
-def _values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (key, value) for each value at a path below a node. The key is that of the last *, or else of the first step."""
+def _find_values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (key, value) for each value at a path below a node; the key is that of the last *, or else of the first step.
+
+    steps (Sequence[str]): The rest of the path. key (str): The key so far, "" for none.
+    """
     if not steps:
         yield key, node
     elif steps[0] == "[]" and isinstance(node, list):
         for item in node:
-            yield from _values(item, steps[1:], key)
+            yield from _find_values(item, steps[1:], key)
     elif steps[0] != "[]" and isinstance(node, _Object):
         for name, value in node:
             if steps[0] in ("*", name):
-                yield from _values(value, steps[1:], name if steps[0] == "*" or not key else key)
+                yield from _find_values(value, steps[1:], name if steps[0] == "*" or not key else key)
 
 
 def _parse_path(path: str) -> list[str]:

@@ -37,7 +37,7 @@ def strip_markup(text: str) -> tuple[int, str]:
     """Remove Markdown and quotation marks around a text. Return (number of characters removed at its start, the rest)."""
     start = 0
     while match := _MARKUP.fullmatch(text):
-        group = 2 if match[2] is not None else 3
+        group = 2 if match[2] is not None else 3  # the value within the same mark on both sides, or within “” or «»
         start, text = start + match.start(group), match[group]
     return start, text
 
@@ -53,7 +53,7 @@ def splits_word(text: str, start: int, end: int) -> bool:
 
 
 class AnswerText:
-    """The text of an answer, with the JSON found in it, which may be complete, cut off, or among other words.
+    """The text of an answer, with the JSON found in it, which may be complete, cut off, or surrounded by prose.
 
     items (list[TextMatch]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each
     complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node of the tree. Node 0
@@ -62,9 +62,9 @@ class AnswerText:
 
     def __init__(self, text: str):
         self.text = text
-        self.items: list[TextMatch] = []  # keys and values
-        self.documents: list[str] = []  # complete objects and lists in no other
-        self.parents, self.depths = [0], [0]  # by number of a node; node 0, the whole text, counts as its own parent
+        self.items: list[TextMatch] = []
+        self.documents: list[str] = []
+        self.parents, self.depths = [0], [0]  # node 0, the whole text, counts as its own parent
         self._scan()  # adds the JSON in the text to these lists
 
     def _add_node(self, parent: int) -> int:
@@ -161,14 +161,14 @@ class AnswerText:
         candidates = []
         for match in self.find_all(text) if labels else ():
             neighbours = (bisect_left(starts, match.start) - 1, bisect_left(starts, match.end))  # the label before, and after
-            options = [
+            labels_by_distance = [
                 (self._distance(match, labels[index]), labels[index])
                 for index in neighbours
                 # An occurrence of the text inside the label itself is not paired with it.
                 if 0 <= index < len(labels) and not labels[index].start < match.end <= labels[index].end
             ]
-            if options:
-                distance, nearest = min(options)
+            if labels_by_distance:
+                distance, nearest = min(labels_by_distance)
                 candidates.append(((match.kind, *distance, match.start), match, nearest))  # JSON first, then the nearest
         return sorted((match, nearest) for _, match, nearest in sorted(candidates)[:n])
 

@@ -42,8 +42,7 @@ class Answer:
 
     tokens (tuple[bytes, ...]): UTF-8 bytes of each token, perhaps of a part of a character. logprobs (tuple[float, ...]): NaN
     if unknown. tops (tuple[tuple[tuple[bytes, float], ...], ...]): The top tokens at each step with their log-probabilities; ()
-    if unknown. outcome (str): "" if the answer is complete, else "cut" (limit of tokens), "filtered", "refused" or "called" (a
-    tool).
+    if unknown. outcome (str): "" for a complete answer, else "cut" (limit of tokens), "filtered", "refused", "called" (a tool).
 
         >>> answer = Answer.from_response({"tokens": ["dog", " ->", " animal"], "logprobs": [-0.1, -0.01, -0.2]})
         >>> answer.lines()
@@ -56,8 +55,6 @@ class Answer:
     logprobs: tuple[float, ...]
     tops: tuple[tuple[tuple[bytes, float], ...], ...]
     outcome: str = ""
-
-    # Reading
 
     @classmethod
     def from_response(cls, response: object) -> Answer:
@@ -85,12 +82,10 @@ class Answer:
     def plain(self) -> dict[str, Any]:
         """Return the answer as plain data, from which `from_response` rebuilds it."""
         content = [
-            {**_plain(token, number), "top_logprobs": [_plain(*pair) for pair in top]}
-            for token, number, top in zip(self.tokens, self.logprobs, self.tops, strict=True)
+            {**_plain_token(token, logprob), "top_logprobs": [_plain_token(*pair) for pair in tops]}
+            for token, logprob, tops in zip(self.tokens, self.logprobs, self.tops, strict=True)
         ]
         return {"logprobs": {"content": content}} | ({"outcome": self.outcome} if self.outcome else {})
-
-    # Tokens and their probabilities
 
     @cached_property
     def _characters(self) -> str:
@@ -106,25 +101,23 @@ class Answer:
     def _token_spans(self) -> list[tuple[int, int]]:
         """(first character, the one after the last) of each token; tokens that are parts of one character share it."""
         char_ends = list(accumulate(len(character.encode("utf-8", "surrogateescape")) for character in self._characters))
-        token_ends = list(accumulate(map(len, self.tokens)))  # both in bytes
-        return [
-            (
-                bisect_right(char_ends, end - len(token)),
-                bisect_right(char_ends, end - 1) + 1 if token else bisect_right(char_ends, end),
-            )
-            for token, end in zip(self.tokens, token_ends, strict=True)
-        ]
+        token_ends = accumulate(map(len, self.tokens))  # both in bytes
+        spans = []
+        for token, end in zip(self.tokens, token_ends, strict=True):
+            first = bisect_right(char_ends, end - len(token))  # number of characters that end before the token
+            spans.append((first, bisect_right(char_ends, end - 1) + 1 if token else first))  # an empty token has no character
+        return spans
 
     def _find_tokens(self, start: int, end: int) -> list[int]:
         """Return the indices of the tokens that have a character from `start` to before `end`."""
-        firsts, lasts = self._bounds
-        candidates = range(bisect_right(lasts, start), bisect_left(firsts, end))
-        return [index for index in candidates if start < self._token_spans[index][1]]
+        firsts, highest_ends = self._search_bounds
+        candidates = range(bisect_right(highest_ends, start), bisect_left(firsts, end))
+        return [index for index in candidates if start < self._token_spans[index][1]]  # its own end may be lower
 
     @cached_property
-    def _bounds(self) -> tuple[list[int], list[int]]:
+    def _search_bounds(self) -> tuple[list[int], list[int]]:
         """(first character of each token, highest end of any token up to it), both ascending for binary search."""
-        return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
+        return [first for first, _ in self._token_spans], [*accumulate((end for _, end in self._token_spans), max)]
 
     def _logprob_at(self, index: int) -> float:
         """Return the log-probability of a token. RAISES C642: it is unknown."""
@@ -142,10 +135,11 @@ class Answer:
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
         front, back = sorted([(field.start, field.end), label_span])  # text and type, in the order of the answer
         spans = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
-        logprobs = [self._logprob_at(index) for index in sorted({i for span in spans for i in self._find_tokens(*span)})]
+        token_indices = {index for span in spans for index in self._find_tokens(*span)}
+        logprobs = [self._logprob_at(index) for index in sorted(token_indices)]
         type_token = self._find_tokens(field.label_start, field.label_start + 1)[0]
         first = math.exp(self._logprob_at(type_token))
-        rivals = [math.exp(number) for token, number in self.tops[type_token] if token != self.tokens[type_token]]
+        rivals = [math.exp(logprob) for token, logprob in self.tops[type_token] if token != self.tokens[type_token]]
         margin = max(0.0, first - max(rivals, default=1.0 - first))  # without top tokens: all others count as one rival
         return dict(zip(SCORES, (math.exp(sum(logprobs)), math.exp(min(logprobs)), first, margin), strict=True))
 
@@ -161,31 +155,27 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return name -> probability of its tail from token `index` on. tails: Name -> its bytes that are still to come."""
+        """Return name -> probability of its tail from token `index` on. tails: Name -> its bytes not in the tokens before."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
         if tops and not math.isnan(self.logprobs[index]):  # the answer's token may be none of the top ones
             tops.setdefault(self.tokens[index], self.logprobs[index])
-        for token, number in tops.items():
-            start = token.lstrip()  # a token may begin with the space before a word
+        for token, logprob in tops.items():
+            word = token.lstrip()  # a token may begin with the space before a word
             matches = {
-                name: tail
-                for name, tail in tails.items()
-                if start and tail and (tail.startswith(start) or start.startswith(tail))
+                name: tail for name, tail in tails.items() if word and tail and (tail.startswith(word) or word.startswith(tail))
             }
             # If the token contains whole tails ("New York" and "New"), only the longest counts.
-            longest = max((tail for tail in matches.values() if start.startswith(tail)), key=len, default=b"")
+            longest = max((tail for tail in matches.values() if word.startswith(tail)), key=len, default=b"")
             matches = {name: tail for name, tail in matches.items() if not longest or tail == longest}
             shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))  # of the token's probability
             if len(matches) > 1 and token == self.tokens[index]:  # only what follows the answer's own token is known
-                next_sums = self._sum_by_name({name: tail[len(start) :] for name, tail in matches.items()}, index + 1)
+                next_sums = self._sum_by_name({name: tail[len(word) :] for name, tail in matches.items()}, index + 1)
                 total = sum(next_sums.values())
                 shares = {name: next_sums[name] / total for name in matches} if total else shares
             for name, share in shares.items():
-                sums[name] += math.exp(number) * share
+                sums[name] += math.exp(logprob) * share
         return sums
-
-    # Fields
 
     @cached_property
     def _layout(self) -> AnswerText:
@@ -205,11 +195,12 @@ class Answer:
         """
         pairs = list(pairs)
         matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
-        return [
-            Field(*pair, match[0].start, match[0].end, match[1].start)
-            for pair in pairs
-            if (match := next(matches[pair], None)) is not None
-        ]
+        fields = []
+        for pair in pairs:
+            if (match := next(matches[pair], None)) is not None:
+                text_match, label_match = match
+                fields.append(Field(*pair, text_match.start, text_match.end, label_match.start))
+        return fields
 
     def lines(self, separator: str = "->") -> list[Field]:
         """Return a field for each line such as "text -> TYPE", without Markdown. A cut answer's last line is left out."""
@@ -237,9 +228,8 @@ class Answer:
         places = _Places(text)
         counts: Counter[str] = Counter()
         spans: dict[int, dict[str, Any]] = {}  # number of the field -> its span
-        fields = list(fields)
-        for index in sorted(range(len(fields)), key=lambda index: -len(fields[index].text)):
-            field = fields[index]
+        longest_first = sorted(enumerate(fields), key=lambda numbered: -len(numbered[1].text))
+        for index, field in longest_first:
             label = field.label if labels is None else labels.get(field.label.casefold()) or labels.get(_normalize(field.label))
             if not label:
                 counts["invented"] += 1
@@ -248,13 +238,14 @@ class Answer:
             if place is None:
                 counts["absent"] += 1
                 continue
+            start, end = place
             scores = self.scores(field)
-            spans[index] = {"start": place[0], "end": place[1], "label": label, "score": scores[SCORES[0]], **scores}
+            spans[index] = {"start": start, "end": end, "label": label, "score": scores[SCORES[0]], **scores}
         return [spans[index] for index in sorted(spans)], dict(counts)
 
 
 class _Places:
-    """The places in a text that are given to fields, one after the other."""
+    """The places in a text that are assigned to fields, one after the other."""
 
     def __init__(self, text: str):
         self.text = text
@@ -264,7 +255,7 @@ class _Places:
         self._occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
 
     def take(self, words: str, label: str) -> tuple[int, int] | None:
-        """Give the next free occurrence of some words to a field, and return (start, end); None if there is none.
+        """Take the next free occurrence of some words for a field, and return (start, end) in characters; None if none is free.
 
         It overlaps no other field if possible; else only no field with this label may begin at its first character.
         """
@@ -281,7 +272,7 @@ class _Places:
 def _find_words(text: str, words: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each occurrence of some whole words in a text, first those in the same case."""
     pattern = r"\s+".join(map(re.escape, words.split()))
-    for flags in (0, re.I) if words else ():
+    for flags in (0, re.I) if words else ():  # the second pass repeats those in the same case
         yield from (match.span() for match in re.finditer(pattern, text, flags) if not splits_word(text, *match.span()))
 
 
@@ -305,9 +296,9 @@ def _restore_prefix(
     return tuple((emitted_token if top == matches[0] else prefix + top, logprob) for top, logprob in tops)
 
 
-def _plain(token: bytes, number: float) -> dict[str, Any]:
+def _plain_token(token: bytes, logprob: float) -> dict[str, Any]:
     """Return a token and its log-probability (None for NaN) as plain data, in the form of the OpenAI API."""
-    return {"bytes": list(token), "logprob": None if math.isnan(number) else number}
+    return {"bytes": list(token), "logprob": None if math.isnan(logprob) else logprob}
 
 
 def _check_logprob(number: Any) -> float:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import brief
 from .messages import calib_error
 
-# How an incomplete answer ended.
+# How an incomplete answer ended -> the finish reasons of servers and libraries that mean this.
 CUT, FILTERED, REFUSED, CALLED = "cut", "filtered", "refused", "called"
 _REASONS = {
     CUT: "cut length max_tokens max_output_tokens model_length limit abort",
@@ -53,25 +53,31 @@ def read_response(response: Any) -> Generation:
     """Read the first choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
     body = _get_choice(response)
     objects = list(_with_nested(body))
-    reasons = (get(item, *_REASON) for item in objects)
-    names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
-    outcome = next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
-    if get(body, "refusal") or get(get(body, "message", "additional_kwargs"), "refusal"):
-        outcome = REFUSED
+    outcome = _get_outcome(body, objects)
     if outcome not in ("", CUT):  # the text of a refusal, for instance, is no answer
         return Generation([], outcome)
-    text, rows = _get_text(body), next((rows for item in objects if (rows := _get_rows(item)) is not None), None)
-    if rows is None and text:
+    text = _get_text(body)
+    steps = next((steps for item in objects if (steps := _get_steps(item)) is not None), None)
+    if steps is None and text:
         raise calib_error("C642", given=brief(text))
     # An empty list of tokens is an empty answer.
-    if rows is None and text is None and not outcome and all(get(item, "content") != [] for item in objects):
+    if steps is None and text is None and not outcome and all(get(item, "content") != [] for item in objects):
         raise calib_error("C641", given=repr(response))
-    items = [(_get_bytes(item), _get_logprob(item), list(_get_tops(top))) for item, top in rows or ()]
+    items = [(_get_bytes(item), _get_logprob(item), _get_tops(tops)) for item, tops in steps or ()]
     # A token may have its log-probability only among the top tokens.
-    items = [(token, dict(tops).get(token) if number is None else number, tops) for token, number, tops in items]
+    items = [(token, dict(tops).get(token) if logprob is None else logprob, tops) for token, logprob, tops in items]
     if text and items and all(re.fullmatch(rb"token_id:\d+|", token) for token, *_ in items):
         raise calib_error("C647", given=brief(text))
-    return Generation(_drop_hidden(items, text), outcome)
+    return Generation(_drop_special(_drop_thoughts(items, text)), outcome)
+
+
+def _get_outcome(body: Any, objects: Iterable[Any]) -> str:
+    """Return how the answer in a choice ended: "" if complete, else a key of _REASONS. objects: `body` and all nested in it."""
+    if get(body, "refusal") or get(get(body, "message", "additional_kwargs"), "refusal"):
+        return REFUSED
+    reasons = (get(item, *_REASON) for item in objects)
+    names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
+    return next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
 
 
 def get(thing: Any, *names: str) -> Any:
@@ -90,7 +96,7 @@ def _get_choice(response: Any) -> Any:
         choices = [get(chunk, "choices") for chunk in response]
         if None in choices:  # a list of responses, as of vLLM
             return _get_choice(response[0])
-        parts = [part for chunk in choices for part in chunk[:1]]  # of the first choice; a last chunk may have no choice
+        parts = [choice for chunk in choices for choice in chunk[:1]]  # the first of each chunk; a last chunk may have none
         return _join_parts([get(part, "delta") for part in parts], parts)
     if _is_list(get(response, "output")):  # the Responses API of OpenAI
         parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
@@ -108,11 +114,12 @@ def _get_choice(response: Any) -> Any:
 
 def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
     """Join the parts of an answer to one choice. parts: With its text. objects: With its log-probabilities or finish reason."""
-    lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") or () for item in objects]
-    items = [item for items in lists if _is_list(items) for item in items]
-    text, refusal = ("".join(get(part, *names) or "" for part in parts) for names in (("content", "text"), ("refusal",)))
+    token_lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") for item in objects]
+    tokens = [token for tokens in token_lists if _is_list(tokens) for token in tokens]
+    text = "".join(get(part, "content", "text") or "" for part in parts)
+    refusal = "".join(get(part, "refusal") or "" for part in parts)
     reason = next((reason for item in objects if (reason := get(item, *_REASON))), None)
-    return {"text": text, "refusal": refusal, "content": items, "finish_reason": reason}
+    return {"text": text, "refusal": refusal, "content": tokens, "finish_reason": reason}
 
 
 def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
@@ -142,29 +149,31 @@ def _is_token(item: Any) -> bool:
     return is_triple or get(item, *_LOGPROB, "bytes", "token") is not None
 
 
-def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
-    """Return (object of a token, object with its top tokens) for each token; None if there are none."""
+def _get_steps(body: Any) -> list[tuple[Any, Any]] | None:
+    """Return (object of a token, object with its top tokens or None) for each token; None if `body` has no list of tokens."""
     ids, steps = get(body, "token_ids"), get(body, "logprobs")
     if ids is not None and _is_list(steps):  # vLLM: for each step a mapping from token numbers to objects
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
-    for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
+    candidates = [(body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())]
+    for items, tops in candidates:
         if _is_list(items) and any(map(_is_token, items)):
             return [(item, get(item, "top_logprobs") if top is None else top) for item, top in zip_longest(items, tops or ())]
-    tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
-    if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
+    tokens, logprobs = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
+    if not (isinstance(tokens, Sequence) and isinstance(logprobs, Sequence)):
         return None
     tops = get(body, "top_logprobs") or [None] * len(tokens)
-    if not len(tokens) == len(numbers) == len(tops):
-        raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
-    return [({"token": token, "logprob": number}, top) for token, number, top in zip(tokens, numbers, tops, strict=True)]
+    if not len(tokens) == len(logprobs) == len(tops):
+        raise calib_error("C643", given=f"{len(tokens)} tokens, {len(logprobs)} numbers, {len(tops)} lists of others")
+    return [({"token": token, "logprob": logprob}, top) for token, logprob, top in zip(tokens, logprobs, tops, strict=True)]
 
 
 def _get_tops(tops: Any) -> list[Top]:
-    """Return the top tokens at one step, most likely first, from a mapping, a list, or an object with candidates."""
+    """Return (token, log-probability) of the top tokens at one step, from a mapping, a list, or an object with candidates."""
     if isinstance(tops, Mapping) and "candidates" not in tops:
-        return [(_get_bytes(token), number) for token, number in tops.items()]
+        return [(_get_bytes(token), logprob) for token, logprob in tops.items()]
     candidates = get(tops, "candidates") if not _is_list(tops) else tops
     pairs = [(_get_bytes(top), _get_logprob(top)) for top in (tops or () if candidates is None else candidates)]
+    # The most likely first; before them those without a number.
     return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], (int, float)) else math.inf))
 
 
@@ -175,9 +184,10 @@ def _get_logprob(item: Any) -> Any:
 
 def _get_bytes(token: Any) -> bytes:
     """Return a token (text, bytes, or an object or triple with one) as bytes. RAISES C641: it has none. C647: only a number."""
-    if isinstance(token, (list, tuple)) and token[2] is None:
+    is_triple = isinstance(token, (list, tuple))  # of SGLang: (log-probability, number, text)
+    value = token[2] if is_triple else token if isinstance(token, (str, bytes)) else get(token, *_TOKEN)
+    if is_triple and value is None:
         raise calib_error("C647", given=repr(token))
-    value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     try:
@@ -186,24 +196,29 @@ def _get_bytes(token: Any) -> bytes:
         raise calib_error("C641", given=repr(token)) from None
 
 
-def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
-    """Drop from Generation.items thoughts before the answer and special tokens after it. text: The answer, None if unknown."""
+def _drop_thoughts(items: list[Any], text: str | None) -> list[Any]:
+    """Drop tokens of thoughts from Generation.items. text: The answer; "" if all tokens are thoughts, None if unknown."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
     start, end = 0, len(whole)  # the bytes of the answer among those of all tokens
-    if text == "":  # all tokens are thoughts
+    if text == "":
         start = end
     elif answer and answer in whole:
         start = whole.rfind(answer)  # the last place: thoughts may quote the answer
         end = start + len(answer)
     if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
         start += len(thoughts[0].encode("utf-8", "surrogateescape"))
-    if (start, end) != (0, len(whole)):
-        ends = accumulate(len(token) for token, *_ in items)  # of each token, in bytes; tokens with a byte of the answer stay
-        items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
-    last = len(items)  # end of the visible tokens; white space after it stays, up to the first special token
-    while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):
-        last -= 1
-    special_tokens = (i for i in range(last, len(items)) if _STOP.fullmatch(items[i][0]))
+    if (start, end) == (0, len(whole)):
+        return items
+    token_ends = accumulate(len(token) for token, *_ in items)  # in bytes; tokens with a byte of the answer stay
+    return [item for item, last in zip(items, token_ends, strict=True) if last > start and last - len(item[0]) < end]
+
+
+def _drop_special(items: list[Any]) -> list[Any]:
+    """Drop from Generation.items the special tokens at the end, and what follows the first of them."""
+    n_visible = len(items)  # without the special tokens and white space at the end
+    while n_visible and (_STOP.fullmatch(items[n_visible - 1][0]) or not items[n_visible - 1][0].strip()):
+        n_visible -= 1
+    special_tokens = (i for i in range(n_visible, len(items)) if _STOP.fullmatch(items[i][0]))
     return items[: next(special_tokens, len(items))]

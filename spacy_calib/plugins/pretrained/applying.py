@@ -50,8 +50,7 @@ def pretrained(
         component, or what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component.
         C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C034: a component before it
         sets entities. C842, C843: "universal" is not for this component, or not for its scores.
-    WARNS CW75: the card was fitted with other weights. CW76: evidence of a component is not used. CW77: a component with labels
-        of a card gets no scores.
+    WARNS CW75: other weights than at the card's fit. CW76: evidence of a component is unused. CW77: a component gets no scores.
 
         >>> nlp = pretrained("en_core_web_sm")
         >>> nlp("Ada Lovelace met Charles Babbage in London.").ents[0]._.calib_ent_score
@@ -67,11 +66,10 @@ def pretrained(
     cutoffs = {match.card.attr: match.card.choose_cutoff(precision) for match in matches}
     if precision is not None and not any(cutoffs.values()):
         raise calib_error("C840", cards=", ".join(match.card.name for match in matches))
-    new_matches = []
-    for match in matches:
-        is_new_cutoff = precision is not None and cutoffs[match.card.attr] is not None
-        if not _is_calibrated(nlp, match, given_card, is_new_cutoff):
-            new_matches.append(match)
+    requested_cutoffs = {} if precision is None else cutoffs
+    new_matches = [
+        match for match in matches if not _is_calibrated(nlp, match, given_card, requested_cutoffs.get(match.card.attr))
+    ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
     with pipes_restored_on_failure(nlp):
         for match in new_matches:
@@ -89,21 +87,20 @@ def _load(model: str) -> Language:
     return load_with_factories(model, inline) if inline else nlp
 
 
-def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff: bool) -> bool:
+def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mapping[str, float] | None) -> bool:
     """Return whether a card calibrates the component already.
 
-    card (Card | None): The requested card; None accepts any. is_new_cutoff (bool): Whether a cut-off is requested. RAISES C837:
-    a fit calibrates the component, or another card, or a card with another cut-off; or a pipe has the name already.
+    card, cutoff: Requested card and cut-off; None accepts any. RAISES C837: a fit calibrates the component, or another card, or
+    a card although a cut-off is requested; or a pipe has the name already.
     """
     readers = _find_readers(nlp, match)
     fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
     for name in fitted_names:
-        card_info = readers[name].fit_info.pretrained
-        if card_info is None:  # fitted on gold
-            continue
-        if is_new_cutoff or (card is not None and card_info["card"] != card.name):
-            raise calib_error("C837", name=name, origin=f"the card '{card_info['card']}'")
-        return True
+        card_info = readers[name].fit_info.pretrained  # None for a fit on gold
+        if card_info is not None:
+            if cutoff is not None or (card is not None and card_info["card"] != card.name):
+                raise calib_error("C837", name=name, origin=f"the card '{card_info['card']}'")
+            return True
     is_name_taken = match.card.attr in nlp.component_names and match.card.attr not in readers
     conflicts = [*fitted_names, *([match.card.attr] if is_name_taken else [])]
     if conflicts:
@@ -113,9 +110,8 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
     """Return name -> calib pipe of the match's component: parts-of-speech pipes if the card is for these, else others."""
-    pipes = {
-        name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.source.component == match.component
-    }
+    pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
+    pipes = {name: pipe for name, pipe in pipes.items() if pipe.source.component == match.component}
     return {name: pipe for name, pipe in pipes.items() if (pipe.attr == BY_POS) == (match.card.attr == BY_POS)}
 
 
@@ -134,7 +130,7 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
     else:
         check_scores(match, probe(pipe, docs), nlp)
     unlike = unlike_evidence(card, nlp, docs)  # components whose evidence is not used, so that their weights do not matter
-    match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
+    match = replace(match, changed_components=tuple(other for other in match.changed_components if other not in unlike))
     pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, component), cutoff, unlike)))
     others = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
     return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in others.items() if text]
@@ -160,8 +156,8 @@ def learned_state(
     info = {**state["fit_info"], "component": match.component, "pretrained": about}
     state |= {"weights": weights, "cutoffs": cutoffs and cutoffs.state(), "fit_info": info}
     if data["failing"]:  # labels that keep their raw scores
-        inner = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
-        state["context"] = {GatedContext.kind: GatedContext.registered, "settings": inner, "learned": {}}
+        settings = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
+        state["context"] = {GatedContext.kind: GatedContext.registered, "settings": settings, "learned": {}}
     if data["maps"] is not None:  # entities are scored by evidence, without that of the components that are unlike
         step = EntityMap()
         step.labels_ = tuple(info["spans"]["labels"])

@@ -80,23 +80,21 @@ class Card:
         biases = np.array(list(self.data["biases"].values()))
         if len(biases) < 2:  # no estimate of their spread: any bias is possible
             return -1.0, 1.0
-        half = stdtrit(len(biases) - 1, 0.975) * biases.std(ddof=1) * np.sqrt(1 + 1 / len(biases))
-        low, high = np.clip([biases.mean() - half, biases.mean() + half], -1.0, 1.0).tolist()
+        half_width = stdtrit(len(biases) - 1, 0.975) * biases.std(ddof=1) * np.sqrt(1 + 1 / len(biases))
+        low, high = np.clip([biases.mean() - half_width, biases.mean() + half_width], -1.0, 1.0).tolist()
         return low, high
 
     @property
     def expected_bias_words(self) -> str:
         """Sentences that state the expected bias, and what counts as right."""
         low, high = map(_in_words, self.expected_bias)
-        sentence = (
-            f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval"
-        )
-        sentence += f", from {self.biases_in_words})."
-        if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
-            by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
-            sentence += " An entity is right also if a leading article (the, a, an) is missing or added; "
-            sentence += f"by exact spans the mean score was {by_exact} on these sources."
-        return sentence
+        sentences = f"The mean score on texts of a new source is expected to be between {low} and {high} "
+        sentences += f"(95 % prediction interval, from {self.biases_in_words})."
+        if exact_biases := [row["bias"] for row in self.data.get("judged_exact") or ()]:
+            by_exact = f"{_in_words(min(exact_biases))} to {_in_words(max(exact_biases))}"
+            sentences += " An entity is right also if a leading article (the, a, an) is missing or added; "
+            sentences += f"by exact spans the mean score was {by_exact} on these sources."
+        return sentences
 
     @property
     def biases_in_words(self) -> str:
@@ -148,7 +146,7 @@ def read_card(file: Path) -> Card:
         data = json.loads(_read_bytes(file).decode("utf8"))
         if any(depth > MAX_DEPTH for _, depth in nested_values(data)):
             raise RecursionError(f"it is nested more than {MAX_DEPTH} deep")
-        CARD({"judged_exact": None, **data}, "card")
+        CARD({"judged_exact": None, **data}, "card")  # raises InvalidState; some cards have no "judged_exact"
         if with_checksum(data, file.parent) != data:
             raise ValueError("the checksum does not match")
     except (OSError, ValueError, RecursionError, InvalidState) as error:
@@ -208,8 +206,8 @@ def find_card(name: str | Path) -> Card:
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     """Return for each of CUTOFFS "mean" and "worst" precision over the sources, and "kept", the mean share of right ones kept.
 
-    sources (Sequence): For each source the number of "right" entities, and "above": at each cut-off the number of "accepted"
-    entities, and of "right" ones among them.
+    sources (Sequence): For each source "right", its number of right entities, and "above": how many entities are "accepted" at
+    each cut-off, and how many of them are "right".
     """
     # Arrays of shape (n_sources, n_cutoffs).
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))

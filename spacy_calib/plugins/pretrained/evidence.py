@@ -22,7 +22,7 @@ from ...schema import dict_of, number, record, text, tuple_of
 from ...sources.heads import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
-from .names import JOINERS, NameLists, load_lists, name_flags
+from .names import JOINERS, NameLists, load_lists, match_lists
 
 # Log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags.
 _UNIT = 4.0
@@ -33,8 +33,7 @@ _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # Columns that depend on the letters of a word alone; and flags of each word that make the columns "lower" and "capitals".
 _WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner")
 _CASE_FLAGS = ("has letters", "in capitals", "has a capital")
-# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is
-# one of JOINERS. lower, capitals: the form of the text.
+# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. lower, capitals: of the text.
 COLUMNS = (
     "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS,
     "lower", "capitals", *names.COLUMNS,
@@ -48,8 +47,7 @@ NEEDS = {
 }  # fmt: skip
 # Component -> columns that it fills.
 EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
-# Tags of proper nouns, of all nouns and of prepositions; dependency labels that names often have; words in lower case; parts of
-# web addresses.
+# Tags of proper nouns, of all nouns and of prepositions; dependency labels that names often have; words; parts of addresses.
 _PROPER, _NOUN, _PREPOSITION = ("NNP", "NNPS"), ("NN", "NNS", "NNP", "NNPS"), ("IN", "TO")
 _ARGUMENT = ("pobj", "nsubj", "nsubjpass", "dobj", "poss", "conj", "appos", "attr")
 _ARTICLE, _POSSESSIVE, _ADDRESS = ("the",), ("'s", "’s", "'", "’"), ("http", ".com")
@@ -67,7 +65,7 @@ class EntityEvidence(Part):
     functions: tuple[DocFunction, ...] = ()
 
     def __init__(self, lists: dict[str, str] | None = None):
-        self.lists = dict(lists or {})  # name of each list -> checksum
+        self.lists = dict(lists or {})
         self._word_rows: dict[str, list[float]] = {}  # cache: word -> its flags by `_read_word`, and by `NameLists.describe`
 
     def settings(self) -> dict[str, Any]:
@@ -117,14 +115,12 @@ class EntityEvidence(Part):
         """Return the COLUMNS from "letters" on for the words of a Doc, (n_words, n_columns); without lists theirs are 0."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
-        rows = self._word_rows
         for word in words:
-            if word not in rows:
-                row = _read_word(word)
-                rows[word] = row if lists is None else row + lists.describe(word)
+            if word not in self._word_rows:
+                self._word_rows[word] = _read_word(word) + ([] if lists is None else lists.describe(word))
         n, n_word, n_case = len(words), len(_WORD_COLUMNS), len(_CASE_FLAGS)
         width = n_word + n_case + (0 if lists is None else len(names.COLUMNS) + 1)  # `NameLists.describe` adds a flag
-        table = np.array([rows[word] for word in words]).reshape(n, width)
+        table = np.array([self._word_rows[word] for word in words]).reshape(n, width)
         word_columns, case_flags, list_rows = np.split(table, [n_word, n_word + n_case], axis=1)
         n_lettered, n_upper, n_capital = case_flags.sum(axis=0)
         is_lower = n_capital == 0
@@ -171,27 +167,29 @@ def _depths(doc: Doc) -> Floats:
 
     As in `Span.root`, punctuation and white space without dependents count as deepest.
     """
-    heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative offsets, unsigned in spaCy
-    targets = np.arange(len(doc))
-    flags = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
-    is_deepest = flags & (heads != 0) & ~np.isin(targets, (targets + heads)[heads != 0])
+    # From each token to its head, 0 at a root; spaCy's array is unsigned.
+    offsets = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)
+    tokens = ancestors = np.arange(len(doc))
+    has_dependents = np.isin(tokens, (tokens + offsets)[offsets != 0])
+    is_punct_or_space = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
+    is_deepest = is_punct_or_space & (offsets != 0) & ~has_dependents
     depths = np.zeros(len(doc))
-    while (moves := heads[targets] != 0).any() and depths.max(initial=0.0) < len(doc):  # each round climbs one arc
-        depths += moves
-        targets = targets + heads[targets]
+    while (has_head := offsets[ancestors] != 0).any() and depths.max(initial=0.0) < len(doc):  # each round climbs one arc
+        depths += has_head
+        ancestors = ancestors + offsets[ancestors]
     return np.where(is_deepest, len(doc) - 1.0, depths)
 
 
 def _find_unknown(fields: Mapping[str, Any]) -> str:
-    """Return what is unknown in a saved EntityMap, as a text: the name of a map or of evidence; "" if nothing is."""
+    """Return a clause on the first unknown name, of a map or of evidence, in a saved EntityMap; "" if there is none."""
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
-    indices, numbers = np.zeros(0, dtype=np.intp), np.zeros(0)  # evidence of no entities: it only looks up names
-    spans = Spans(indices, indices, indices, numbers, numbers, indices > 0)
-    hashes, columns = indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
-    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, indices, indices > 0, columns)
-    evidence = SpanEvidence(spans, numbers, words, fields["labels_"])
+    no_indices, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)  # evidence of no entities: it only looks up names
+    spans = Spans(no_indices, no_indices, no_indices, no_scores, no_scores, no_indices > 0)
+    hashes, columns = no_indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
+    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, no_indices, no_indices > 0, columns)
+    evidence = SpanEvidence(spans, no_scores, words, fields["labels_"])
     for name in {name for table in fields["maps_"].values() for name in table}:
         try:
             evidence.column(name)
@@ -238,17 +236,9 @@ class SpanEvidence:
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
         """Prepare a function for each name of evidence: a piece is computed only if a map asks for it."""
-        self.spans, self.raw, self.labels = spans, raw, labels
+        self.spans, self.labels = spans, labels
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
-        # Tokens of each entity but the joiners inside it: two in "Zeta-Jones", and in "Johnson & Johnson".
-        firsts, lengths = firsts_of(spans), spans.ends - spans.starts  # firsts: index in `tokens` of each entity's first token
-        tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
-        is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
-        is_word = ~(is_inside & (self._columns["joiner"][tokens] > 0))
-        self._tokens, self._lengths = tokens[is_word], np.add.reduceat(is_word, firsts, dtype=np.intp)
-        # In `_tokens`, the first and the last token of each entity.
-        self._firsts = np.cumsum(self._lengths) - self._lengths
-        self._lasts = self._firsts + self._lengths - 1
+        self._index_tokens()
         self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of indices before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),
@@ -273,6 +263,18 @@ class SpanEvidence:
             "symbol": lambda: self._reduce("symbol", np.maximum),
             "digit": lambda: self._reduce("digit", np.maximum),
         }
+
+    def _index_tokens(self) -> None:
+        """Set `_tokens`, those of all entities without joiners inside ("Zeta-Jones" has two), and each one's place in them."""
+        spans = self.spans
+        firsts, lengths = firsts_of(spans), spans.ends - spans.starts  # firsts: index in `tokens` of each entity's first token
+        tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
+        is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
+        is_word = ~(is_inside & (self._columns["joiner"][tokens] > 0))
+        self._tokens, self._lengths = tokens[is_word], np.add.reduceat(is_word, firsts, dtype=np.intp)
+        # Indices in `_tokens` of the first and the last token of each entity.
+        self._firsts = np.cumsum(self._lengths) - self._lengths
+        self._lasts = self._firsts + self._lengths - 1
 
     def has(self, needs: Sequence[str]) -> Any:
         """Return for each entity, (n,), whether its Doc has all of `needs`, a value of NEEDS such as ("tagged", "listed")."""
@@ -310,7 +312,7 @@ class SpanEvidence:
         ends = self._lasts + 1 - ((columns["possessive"][self._lasts] > 0) & (self._lengths > 1))
         starts = self._firsts + ((columns["article"][self._firsts] > 0) & (ends - self._firsts > 1))
         types = np.array(self.labels)[self.spans.labels]
-        return name_flags(types, columns, starts, ends, self._firsts, self._lasts)
+        return match_lists(types, columns, starts, ends, self._firsts, self._lasts)
 
     def _value_at(self, name: str, tokens: Ints) -> Floats:
         """Return a column at one token per entity, (n,); 0 for a token in another Doc than the entity. tokens: Indices."""
@@ -326,5 +328,5 @@ class SpanEvidence:
     def _roots(self) -> Ints:
         """Return the root of each entity, (n,): the first of its tokens with the fewest arcs to the sentence's root."""
         depths = self._columns["depth"][self._tokens]
-        places = [first + int(depths[first : last + 1].argmin()) for first, last in zip(self._firsts, self._lasts, strict=True)]
-        return self._tokens[np.array(places, dtype=np.intp)]
+        roots = [first + int(depths[first : last + 1].argmin()) for first, last in zip(self._firsts, self._lasts, strict=True)]
+        return self._tokens[np.array(roots, dtype=np.intp)]

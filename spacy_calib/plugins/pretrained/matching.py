@@ -45,9 +45,8 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others. RETURNS (tuple): (matches; name -> reason, for each component like that of a card that gets none).
-    RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
-        component or other labels.
+    speech, "" only others. RETURNS (tuple): (matches; component -> why it gets no card although it is like that of one).
+    RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: `card` does not fit.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     requested = [components] if isinstance(components, str) else components
@@ -64,20 +63,25 @@ def find_matches(
             reasons[name] = _compare_labels(similar[0].labels, pipe.labels)
         if not fitting and requested is not None:
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
-            raise _no_card(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
-    # Two cards whose pipes would have the same name exclude each other: the component with the fewest changes gets its card.
+            raise _no_card_error(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
+    if disabled_names and (requested is not None or not matches):
+        raise calib_error("C069", name=disabled_names[0])
+    if not matches:
+        names = ", ".join(nlp.component_names)
+        target = f"any component of the pipeline ({names})" if names else "a pipeline without components"
+        why = "; ".join(f"component '{name}': {reason}" for name, reason in reasons.items())
+        raise _no_card_error(nlp, target, cards, card, why)
+    return _resolve_conflicts(matches, reasons), reasons
+
+
+def _resolve_conflicts(matches: Sequence[Match], reasons: dict[str, str]) -> list[Match]:
+    """Return one match for each name of a pipe (`Card.attr`), that with the fewest changed components; add why to `reasons`."""
     best_matches: dict[str, Match] = {}
     for match in sorted(matches, key=lambda match: len(match.changed_components)):
         best = best_matches.setdefault(match.card.attr, match)
         if best is not match:
             reasons[match.component] = f"'{match.card.attr}' reads '{best.component}'"
-    if disabled_names and (requested is not None or not matches):
-        raise calib_error("C069", name=disabled_names[0])
-    if not matches:
-        components_text = f"any component of the pipeline ({', '.join(nlp.component_names)})"
-        why = "; ".join(f"component '{name}': {reason}" for name, reason in reasons.items())
-        raise _no_card(nlp, components_text if nlp.component_names else "a pipeline without components", cards, card, why)
-    return list(best_matches.values()), reasons
+    return list(best_matches.values())
 
 
 def _is_similar(card: Card, pipe: Any) -> bool:
@@ -85,12 +89,14 @@ def _is_similar(card: Card, pipe: Any) -> bool:
     if len(set(card.labels) & set(getattr(pipe, "labels", ()))) < len(card.labels) / 2:
         return False
     settings = dict(card.data["settings"]["source"])
-    return bool(REGISTRIES["calib_sources"].get(settings.pop("@calib_sources"))(**settings).supports(pipe))
+    source_class = REGISTRIES["calib_sources"].get(settings.pop("@calib_sources"))
+    return bool(source_class(**settings).supports(pipe))
 
 
 def _compare_labels(card_labels: Sequence[str], labels: Sequence[str]) -> str:
     """Describe how the labels of a component differ from those of a card."""
-    extra, missing = ([name for name in a if name not in b] for a, b in ((labels, card_labels), (card_labels, labels)))
+    extra = [label for label in labels if label not in card_labels]
+    missing = [label for label in card_labels if label not in labels]
     parts = [f"{verb} {shorten_list(names)}" for verb, names in (("has also", extra), ("lacks", missing)) if names]
     return f"it {' and '.join(parts)}" if parts else "it has the labels of the card in another order"
 
@@ -102,11 +108,11 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
     """
 
     def match(card: Card) -> Match:
-        # Name in the card -> name in this pipeline.
-        names = {name: component if name == card.component else name for name in card.data["fingerprints"]}
-        present = {name: actual for name, actual in names.items() if actual in (component, *nlp.pipe_names)}
-        prints = {name: fingerprint(nlp, nlp.get_pipe(actual)) for name, actual in present.items()}  # of the weights
-        changed_components = [actual for name, actual in present.items() if prints[name] != card.data["fingerprints"][name]]
+        changed_components = []
+        for name, card_fingerprint in card.data["fingerprints"].items():  # of the weights, by the component's name in the card
+            actual = component if name == card.component else name  # the name in this pipeline
+            if actual in (component, *nlp.pipe_names) and fingerprint(nlp, nlp.get_pipe(actual)) != card_fingerprint:
+                changed_components.append(actual)
         return Match(card, component, tuple(changed_components))
 
     def is_named(card: Card) -> bool:
@@ -116,7 +122,7 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
     return min(map(match, cards), key=lambda match: (len(match.changed_components), not is_named(match.card)))
 
 
-def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
+def _no_card_error(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
     """Return the error that the requested card does not fit a component (C835), or no card does (C834). why: Reason or ""."""
     why = f" ({why})" if why else ""
     if card is not None:

@@ -79,11 +79,11 @@ class NameLists:
 
     def describe(self, word: str) -> list[float]:
         """Return for a word: 1, a flag for each of KINDS that lists it, and whether a longer listed phrase begins with it."""
-        key = words_of(word)
-        values = {kind: float(key in self.entries[kind]) for kind in KINDS}
-        if not any(map(str.isalpha, key)):  # numbers and signs count as ordinary words
-            values["ordinary_words"] = 1.0
-        return [1.0, *values.values(), key in self._beginnings]
+        folded = words_of(word)
+        is_listed = {kind: float(folded in self.entries[kind]) for kind in KINDS}
+        if not any(map(str.isalpha, folded)):  # numbers and signs count as ordinary words
+            is_listed["ordinary_words"] = 1.0
+        return [1.0, *is_listed.values(), folded in self._beginnings]
 
     def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
         """Return the COLUMNS of one Doc, (n_tokens, n_columns). words: Its tokens. word_rows: `describe` of each, stacked.
@@ -118,16 +118,17 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
     return NameLists(entries) if entries else None
 
 
-def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any, firsts: Any, lasts: Any) -> dict[str, Any]:
-    """Return name -> flags of n entities, (n,), from the lists: evidence that supports the entity's type, then against it.
+def match_lists(types: Any, columns: Mapping[str, Floats], starts: Any, ends: Any, firsts: Any, lasts: Any) -> dict[str, Any]:
+    """Compare n entities with the lists of names: return name of each piece of evidence -> whether an entity has it, (n,).
 
-    labels: Type of each entity. columns (Mapping): COLUMNS by name, of the tokens of all entities, one after the other. starts,
-    ends: Index in these of each entity's first token and of the one after its last, without article and possessive. firsts,
-    lasts: Index of its first and last token with these two, as "The Guardian" and "McDonald's" may be listed as well.
+    types: Type of each entity, such as "ORG". columns (Mapping): COLUMNS by name, for the tokens of all entities, one entity
+    after the other. starts, ends, firsts, lasts: Indices of these tokens, (n,): `starts` to before `ends` is the entity without
+    article and possessive, `firsts` up to and with `lasts` the whole one, as "The Guardian" and "McDonald's" may be listed.
+    RETURNS (dict): First evidence for the entity's type ("place"), then against it ("person, but a place").
     """
-    is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
+    is_person, is_location, is_organization = (np.isin(types, names) for names in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths, is_long = ends - starts, ends - starts > 1
-    # (first token, length): of the bare entity, with its article, and with its possessive
+    # (first token, number of tokens): of the entity without article and possessive, with its article, with its possessive
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
 
     def is_listed(kind: str) -> Any:
@@ -138,23 +139,24 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
         sums = np.append(0.0, np.cumsum(columns[kind]))
         return sums[ends] - sums[starts]
 
-    in_gazetteer, in_large, in_organizations = map(is_listed, PHRASES)
-    has_first, has_surname = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
-    last_ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, count_words("ordinary_words") == lengths
-    has_word = is_long & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
-    is_business = in_organizations | has_word
-    is_single = ~is_long & ~last_ordinary
+    in_places, in_large_places, in_organizations = map(is_listed, ("places", "large_places", "organizations"))
+    has_first_name, has_surname = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
+    is_last_ordinary, is_all_ordinary = columns["ordinary_words"][ends - 1] > 0, count_words("ordinary_words") == lengths
+    has_business_word = is_long & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
+    is_business = in_organizations | has_business_word
+    is_single = ~is_long & ~is_last_ordinary
     return {
-        "place": is_location & in_gazetteer, "large place": is_location & in_large,
-        "first name, several words": is_person & has_first & is_long, "first name alone": is_person & has_first & is_single,
+        "place": is_location & in_places, "large place": is_location & in_large_places,
+        "first name, several words": is_person & has_first_name & is_long,
+        "first name alone": is_person & has_first_name & is_single,
         "surname, several words": is_person & has_surname & is_long, "surname alone": is_person & has_surname & is_single,
-        "organization": is_organization & in_organizations, "organization word": is_organization & has_word,
-        "person, but a place": is_person & in_gazetteer & ~has_first,
-        "organization, but a place": is_organization & in_gazetteer,
-        "person, but an organization": is_person & is_business & ~has_first,
+        "organization": is_organization & in_organizations, "organization word": is_organization & has_business_word,
+        "person, but a place": is_person & in_places & ~has_first_name,
+        "organization, but a place": is_organization & in_places,
+        "person, but an organization": is_person & is_business & ~has_first_name,
         "place, but an organization": is_location & is_business,
-        "no person, but a person's name": ~is_person & has_first & has_surname & is_long & ~in_gazetteer & ~is_business,
-        "person, but an ordinary word": is_person & last_ordinary & ~has_surname & (count_words("first_names") == 0),
-        "organization, but ordinary words": is_organization & all_ordinary & ~in_organizations,
-        "place, but ordinary words": is_location & all_ordinary & ~in_gazetteer,
+        "no person, but a person's name": ~is_person & has_first_name & has_surname & is_long & ~in_places & ~is_business,
+        "person, but an ordinary word": is_person & is_last_ordinary & ~has_surname & (count_words("first_names") == 0),
+        "organization, but ordinary words": is_organization & is_all_ordinary & ~in_organizations,
+        "place, but ordinary words": is_location & is_all_ordinary & ~in_places,
     }  # fmt: skip

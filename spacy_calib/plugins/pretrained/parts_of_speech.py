@@ -30,6 +30,6 @@ class PosSource(SoftmaxSource):
         return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)  # sums
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
-        """Return (the parts of speech, for each label of the morphologizer the index of its part of speech)."""
+        """Return (the parts of speech, for each label of the morphologizer, "Case=Nom|POS=PRON", the index of its own)."""
         parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
         return merge_labels(parts)

@@ -39,8 +39,7 @@ BIASES = {
     "UNER-EWT": -0.028, "UNER-PUD": -0.003, "Broad Twitter": 0.070, "WNUT-17": 0.027, "CrossNER, five fields": 0.081,
     "CoNLL-2002 Spanish": -0.044,
 }  # fmt: skip
-# Minimum number of entities in spaCy's example sentences of the language, and of their mean raw log-odds, which a calibrated
-# recognizer does not reach.
+# Minimum number of entities in spaCy's example sentences, and of their mean raw log-odds: a calibrated recognizer has less.
 MIN_ENTITIES, MIN_LOG_ODDS = 5, 1.5
 
 
@@ -110,15 +109,15 @@ def read_examples(language: str) -> list[str]:
 def _make_state(component: str, recognizer: Any) -> PipeState:
     """Return a calib pipe's state: identity maps for tokens, LINE for entities, and no score for labels of other types."""
     labels = NerSource(component).span_labels(recognizer)
-    table = {label: coarse_name(label) for label in labels}
-    source = with_map(NerSource(component), table)
+    label_map = {label: coarse_name(label) for label in labels}
+    source = with_map(NerSource(component), label_map)
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
     no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)  # identity maps learn nothing: they are fitted on no pairs
     maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
     line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())  # of top entries, and of others: no change
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
-        component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=table,
+        component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=label_map,
         counted_on="no gold", method=Identity.registered, versions={"spacy-calib": __version__},
         spans=SpanFitInfo("exact", list(labels), spans=0, right=0, candidates=0, fallback="", table=[]),
     )  # fmt: skip

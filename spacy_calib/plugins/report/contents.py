@@ -52,9 +52,9 @@ def view_contents(
     right, documents = _unit_hits(corpus, view)
     low, high = _bounds(mean_interval(right, documents, seed=view.seed))
     # An entity has one label, so its curve of top labels is that of all.
-    names = ("reliability", *(() if view.kind == "entities" else ("top",)), "groups", "coverage")
+    picture_names = ("reliability", *(() if view.kind == "entities" else ("top",)), "groups", "coverage")
     scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
-    parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
+    brier_parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
     return {
         **facts,
         "unit": view.kind,
@@ -69,12 +69,12 @@ def view_contents(
         "accuracy": {"value": table["accuracy"], "low": low, "high": high},
         "table": table,
         "figures": figures(view, table),
-        "pictures": {name: picture_rows(name, view, table["errors"]) for name in names},
+        "pictures": {name: picture_rows(name, view, table["errors"]) for name in picture_names},
         "groups": group_rows(view, table["errors"][1:-1]),  # without the rows of all pairs and of the mean
         "tags": tag_rows(corpus, view),
         "worst": worst_tags(corpus, view),
         "decomposition": {
-            kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()
+            kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in brier_parts.items()
         },
         "errors": confident_errors(corpus, view),
         "slices": results.get("slices"),
@@ -88,11 +88,11 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
-    """Return (1.0 if the top label is right, else 0.0; document) of each token or entity, (n_units,) each."""
+    """Return (1.0 if the top label is right, else 0.0; number of the document) of each token or entity, (n_units,) each."""
     pairs = view.pairs
     if view.kind == "entities":  # each has one pair
         return pairs.hits.astype(np.float64), view.documents
-    units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)
+    units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)  # numbers of tokens; index into these of each pair
     top = top_pairs(pairs)  # index of each unit's pair with the highest score
     right = np.zeros(len(units))
     right[unit_of_pair.reshape(-1)[top]] = pairs.hits[top]
@@ -110,20 +110,20 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
     all_pairs, *_, mean_of_groups = table["errors"]
-    raw_smce = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed)
-    raw_gmce = mean_gmce_interval(pairs, view.groups, view.documents, None, n_bins, seed=seed)
+    smce_interval = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed)
+    gmce_interval = mean_gmce_interval(pairs, view.groups, view.documents, n_bins=n_bins, seed=seed)
     return [
-        _figure("smce", "SMCE", all_pairs, raw_smce),
-        _figure("gmce", "Mean GMCE", mean_of_groups, raw_gmce),
+        _figure("smce", "SMCE", all_pairs, smce_interval),
+        _figure("gmce", "Mean GMCE", mean_of_groups, gmce_interval),
         _figure("ece", "ECE (top label)", table["scores"]["ece"]),
         *_metric_figures(view, table["scores"]),
     ]
 
 
-def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return a row of `figures`. row: Its values. raw, calibrated: Intervals; the latter is by default row's true_low etc."""
-    raw_low, raw_high = _bounds(raw)
-    low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
+def _figure(name: str, title: str, row: Mapping[str, Any], raw_interval: Any = None, interval: Any = None) -> dict[str, Any]:
+    """Return a row of `figures` from a row of a table; `interval`, of the calibrated value, is by default that in the table."""
+    raw_low, raw_high = _bounds(raw_interval)
+    low, high = (row.get("true_low"), row.get("true_high")) if interval is None else _bounds(interval)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
     intervals = {"raw_low": raw_low, "raw_high": raw_high, "calibrated_low": low, "calibrated_high": high}
     return {"name": name, "title": title, **values, **intervals}
@@ -137,8 +137,8 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
     titles = {name: title_of(metric, name) for name, metric in view.metrics.items()}
     rows = [
-        _figure(name, titles[name], scores[name], raw, calibrated)
-        for name, raw, calibrated in zip(pair_losses, intervals[::2], intervals[1::2], strict=True)
+        _figure(name, titles[name], scores[name], raw_interval, interval)
+        for name, raw_interval, interval in zip(pair_losses, intervals[::2], intervals[1::2], strict=True)
     ]
     return rows + [_figure(name, titles[name], scores[name]) for name in titles if name not in pair_losses]
 
@@ -146,9 +146,8 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the table of tag groups, with errors and intervals, as Table 1 of Kranzlein et al. (2021).
 
-    rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each row with "names" of the tags, "least"
-    and "most" frequency, "share" of all gold labels, "units" (tokens with a pair), interval of the raw error, and relative
-    "change" of the error.
+    rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each with "names" of the tags, their "least"
+    and "most" frequency, "share" of gold labels, "units" (tokens with a pair), interval of the raw error, relative "change".
     """
     extended_rows = []
     for index, (row, pair_index) in enumerate(zip(rows, group_slices(view.pairs, view.groups), strict=True)):

@@ -55,20 +55,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
     """Return (contents by `view_contents` of a pipe's tokens and its entities; a sentence for each without pairs)."""
     from .contents import view_contents
 
-    facts, views, notes = pipe_facts(table), [], []
-    for name, unit in table.units.items():
-        title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"  # plurals
-        if len(unit.view):
-            views.append(view_contents(table.corpus, unit.view, unit.figures, {"name": title, **facts}))
-            views[-1]["conventions"] = page_conventions(None if name == "entities" else table.conventions)
-        else:
-            notes.append(f"Not evaluated: {title} (pipe {table.pipe.name}). The data has none with both gold and a score.")
-    return views, notes
-
-
-def pipe_facts(table: PipeTable) -> dict[str, Any]:
-    """Return what the page says of a pipe, without folder names: name -> value, as `view_contents` adds them to a view."""
-    return {
+    facts = {  # without folder names
         "pipe": table.pipe.name,
         "attr": table.pipe.attr,
         "component": table.component,
@@ -78,6 +65,15 @@ def pipe_facts(table: PipeTable) -> dict[str, Any]:
         "seen": table.seen,
         "weights_changed": table.weights_changed,
     }
+    views, notes = [], []
+    for name, unit in table.units.items():
+        title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"  # plurals
+        if len(unit.view):
+            views.append(view_contents(table.corpus, unit.view, unit.figures, {"name": title, **facts}))
+            views[-1]["conventions"] = page_conventions(None if name == "entities" else table.conventions)
+        else:
+            notes.append(f"Not evaluated: {title} (pipe {table.pipe.name}). The data has none with both gold and a score.")
+    return views, notes
 
 
 def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, str]:
@@ -119,8 +115,7 @@ def show_verdicts(contents: Mapping[str, Any]) -> None:
     """Print the verdict on each view of the page's contents, and what was skipped."""
     for view in contents["views"]:
         msg.divider(f"{view['name']}: {view['verdict']['heading']}")
-        msg.text(view["verdict"]["sentence"])
-        for sentence in view["verdict"]["more"]:
+        for sentence in (view["verdict"]["sentence"], *view["verdict"]["more"]):
             msg.text(sentence)
     for sentence in contents["skipped"]:
         msg.warn(sentence)

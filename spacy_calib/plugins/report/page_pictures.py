@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import CalibError
@@ -19,11 +19,10 @@ _GREYS = ((0x40, "ink"), (0x80, "quiet"), (0xD0, "line"), (0xF0, "floor"), (0x10
 # What a picture shows, for those who do not see it; its numbers are in a table of the page.
 _DIAGRAM = "Reliability diagram of {of}: share that is right against score, raw and calibrated."
 _ERRORS = "Calibration error of {of}, raw and calibrated, with the 95 % interval and what chance would show."
-_COVERAGE = "Accuracy of {of} against the share that is kept, raw and calibrated."
 _ALTERNATIVES = {
     **dict.fromkeys(("reliability", "top", "groups"), _DIAGRAM),
     **dict.fromkeys(("errors", "slices"), _ERRORS),
-    "coverage": _COVERAGE,
+    "coverage": "Accuracy of {of} against the share that is kept, raw and calibrated.",
 }
 
 
@@ -39,29 +38,27 @@ def page_pictures(view: Mapping[str, Any], prefix: str) -> dict[str, list[Any]]:
         return {}
     noun, pictures = view["noun"], view["pictures"]
     groups = [row for row in pictures["groups"] if row["pairs"]][:MAX_DRAWN]
+    errors = view["table"]["errors"]  # rows of all pairs, of each group, and of their mean
+    if len(errors) > MAX_DRAWN + 2:
+        errors = [*errors[: 1 + MAX_DRAWN], errors[-1]]
     # A slice gets the keys of a row of errors, as it is drawn like a group.
     slices = [{"group": row["slice"], "name": row["slice"], **row} for row in (view["slices"] or {"rows": []})["rows"]]
     tops = pictures.get("top")
-    drawings = {  # name -> (subject of the alternative text, rows to draw) of each picture
+    drawings = {  # name -> (subject of the alternative text, rows to draw) of each picture with this name
         "reliability": [(f"all {noun}s", pictures["reliability"])],
         "top": [(f"the top {noun}s", tops)] if tops else [],
         "groups": [(f"{row['title']} of the {noun}s", [row]) for row in groups],
-        "errors": [(f"each group of {noun}s", shorten(view["table"]["errors"]))],
+        "errors": [(f"each group of {noun}s", errors)],
         "coverage": [(f"the most confident {noun}s", pictures["coverage"])],
         "slices": [("each slice", slices[:MAX_DRAWN])] if slices else [],
     }
     return {
         name: [
             svg_element(draw_picture(name, rows, on_page=True), f"{prefix}-{name}-{i}-", _ALTERNATIVES[name].format(of=subject))
-            for i, (subject, rows) in enumerate(parts)
+            for i, (subject, rows) in enumerate(subjects_and_rows)
         ]
-        for name, parts in drawings.items()
+        for name, subjects_and_rows in drawings.items()
     }
-
-
-def shorten(errors: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of errors that a picture shows: that of all pairs, the first MAX_DRAWN groups, and the mean."""
-    return [*errors[: 1 + MAX_DRAWN], errors[-1]] if len(errors) > MAX_DRAWN + 2 else list(errors)
 
 
 def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
@@ -77,7 +74,7 @@ def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
         element.tag = element.tag.rpartition("}")[2]
         attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
         element.attrib.clear()
-        element.attrib |= {name: _for_page(name, value, prefix) for name, value in attributes.items()}
+        element.attrib |= {name: _adapt_attribute(name, value, prefix) for name, value in attributes.items()}
         if element.tag != "text":
             element.text = None
         element.tail = None
@@ -87,7 +84,7 @@ def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
     return Markup(ET.tostring(root, encoding="unicode"))
 
 
-def _for_page(name: str, value: str, prefix: str) -> str:
+def _adapt_attribute(name: str, value: str, prefix: str) -> str:
     """Adapt an SVG attribute's value to the page: ids get the prefix, colours become CSS variables, fonts are left out."""
     if name == "id":
         return prefix + value
@@ -97,10 +94,11 @@ def _for_page(name: str, value: str, prefix: str) -> str:
         return value.replace("url(#", f"url(#{prefix}")
     if name != "style":
         return value
-    return re.sub("#[0-9a-f]{6}", _variable, re.sub(r"font-family:[^;]*; ?", "", value))
+    return re.sub("#[0-9a-f]{6}", _css_variable, re.sub(r"font-family:[^;]*; ?", "", value))
 
 
-def _variable(color: re.Match[str]) -> str:
-    """Return the CSS variable for a colour in a picture; for greys by their lightness."""
+def _css_variable(color: re.Match[str]) -> str:
+    """Return the CSS variable for a colour in a picture, such as "#d55e00"; for greys by their lightness."""
     lightness = int(color[0][1:3], 16)  # the red part, which is as large as green and blue in a grey
-    return f"var(--{_COLORS.get(color[0]) or next(name for limit, name in _GREYS if lightness < limit)})"
+    name = _COLORS.get(color[0]) or next(name for limit, name in _GREYS if lightness < limit)
+    return f"var(--{name})"

@@ -52,7 +52,7 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Return words "before", "text", "after", "carried" (predicted label), "gold", scores "raw", "calibrated" of a pair."""
+    """Describe a pair: words "before", "text", "after", "carried" (predicted label), "gold", both scores. pair: Its index."""
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":
         label_name = view.labels[int(view.pairs.tags[pair])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,19 @@ def write_pictures(
     picture, or "all". tags: For the picture "tags".
     RAISES C005, C030, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
-    targets = picture_files(paths, kind, tags)
+    targets = picture_files(paths, kind, tags)  # (name of a picture, its file)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))
     numbers = picture_numbers(evaluation, names, tags or ())
     if targets:
-        _draw_and_write(numbers, targets, picture_title(evaluation))
+        from ...cli.shared.writing import write_file
+        from ...optional import picture_bytes
+        from .plots import draw_picture
+
+        title = picture_title(evaluation)
+        figures = [(path, draw_picture(name, numbers["numbers"][name], title)) for name, path in targets]
+        files = [(path, picture_bytes(figure, path.suffix.lower())) for path, figure in figures]
+        for path, content in files:  # after all are drawn
+            write_file(path, content)
     return numbers
 
 
@@ -66,15 +74,3 @@ def picture_title(evaluation: Evaluation) -> str:
     model = f"{table.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if table.seen and table.seen["many"] else ""
     return f"{model}, evaluated on {evaluation.data}{fitted_on} ({unit_to_draw(table).view.kind})"
-
-
-def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
-    """Draw all pictures, then write them. numbers: By `picture_numbers`. targets: (name, file). RAISES C055: cannot write."""
-    from ...cli.shared.writing import write_file
-    from ...optional import picture_bytes
-    from .plots import draw_picture
-
-    figures = [(path, draw_picture(name, numbers["numbers"][name], title)) for name, path in targets]
-    files = [(path, picture_bytes(figure, path.suffix.lower())) for path, figure in figures]
-    for path, content in files:
-        write_file(path, content)

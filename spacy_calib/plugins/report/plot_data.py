@@ -109,8 +109,7 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm
 def without_remnants(table: BinTable, n_bins: int) -> BinTable:
     """Join each bin with less than REMNANT of the average number of pairs to the bin below, the lowest to the bin above.
 
-    With many equal scores (the steps of isotonic regression) adaptive bins leave bins of a few pairs, whose intervals are as
-    wide as the picture.
+    With many equal scores (isotonic regression) some adaptive bins have few pairs, and intervals as wide as the picture.
     """
     small = table.counts < REMNANT * table.counts.sum() / n_bins
     target = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))  # the bin that each bin joins, -1: none below

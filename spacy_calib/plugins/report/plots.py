@@ -132,19 +132,19 @@ def draw_panels(
     figure = figure_class()(figsize=(width * n_columns + 0.3, height * n_rows + 0.3), layout="constrained")
     grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)  # a row of histograms below each
     grid = figure.add_gridspec(grid_rows, n_columns, height_ratios=heights)
-    first = None
+    shared_ax = None  # the first diagram, whose axes all others share
     for index, panel in enumerate(panels):
         row, column = divmod(index, n_columns)
-        ax = figure.add_subplot(grid[2 * row if histograms else row, column], sharex=first, sharey=first)
-        first = first or ax
+        ax = figure.add_subplot(grid[2 * row if histograms else row, column], sharex=shared_ax, sharey=shared_ax)
+        shared_ax = shared_ax or ax
         _draw_panel(ax, panel, measure)
         ax.set_box_aspect(None if histograms else 1)  # as wide as its histogram
-        lowest = ax
+        bottom_ax = ax
         if histograms:
             ax.tick_params(labelbottom=False)
-            lowest = score_histogram(panel, figure.add_subplot(grid[2 * row + 1, column], sharex=first))
-            lowest.set_ylabel("pairs" if column == 0 else "", fontsize="small")
-        lowest.set_xlabel("score", fontsize="medium")
+            bottom_ax = score_histogram(panel, figure.add_subplot(grid[2 * row + 1, column], sharex=shared_ax))
+            bottom_ax.set_ylabel("pairs" if column == 0 else "", fontsize="small")
+        bottom_ax.set_xlabel("score", fontsize="medium")
         if column == 0:
             ax.set_ylabel("share that is right")
     return add_title(figure, title)
@@ -182,8 +182,7 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
     """Plot the calibration error before and after calibration, overall and by group (Kranzlein et al. 2021, Figure 3).
 
-    Each row has a circle (raw), an arrow, a square (calibrated) with the 95 % interval of the true error, and the noise floor
-    as a grey bar.
+    Each row has a circle (raw), an arrow, a square (calibrated), the 95 % interval of the true error, and a grey noise floor.
 
     rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`. ax (matplotlib.axes.Axes | None): Axes to draw on;
     None makes a new figure. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
@@ -207,16 +206,17 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
 
 
 def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
-    """Draw a row of errors (`mark`, by `error_marks`) at a height: arrow from raw to calibrated, interval, noise floor."""
-    raw, new = mark["raw"], mark["calibrated"]
+    """Draw a row of errors (`mark`, by `error_marks`) at height `row`: arrow from raw to calibrated, interval, noise floor."""
+    raw, calibrated = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
         ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)
     if mark["true_low"] is not None:
         ax.plot([mark["true_low"], mark["true_high"]], [row, row], color=CALIBRATED_COLOR, linewidth=4, alpha=0.4, zorder=1)
-    ax.annotate("", (new, row), (raw, row), arrowprops={"arrowstyle": "->", "color": "0.45", "shrinkA": 4, "shrinkB": 4})
+    ax.annotate("", (calibrated, row), (raw, row), arrowprops={"arrowstyle": "->", "color": "0.45", "shrinkA": 4, "shrinkB": 4})
     ax.plot(raw, row, **{**RAW, "linestyle": "none"}, markersize=7, zorder=3)
-    ax.plot(new, row, **{**CALIBRATED, "linestyle": "none"}, markersize=6, zorder=3)
-    ax.text(1.02, row, f"{raw:.4f} → {new:.4f}", transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET)
+    ax.plot(calibrated, row, **{**CALIBRATED, "linestyle": "none"}, markersize=6, zorder=3)
+    text = f"{raw:.4f} → {calibrated:.4f}"
+    ax.text(1.02, row, text, transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET)
 
 
 def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None) -> Any:

@@ -155,8 +155,8 @@ def to_displacy(part: Doc | Span, marks: Iterable[Mark], kind: str = "calibrated
     scores in the labels. RETURNS (dict): "text", "ents", "tokens", "spans", "title", "settings", and "colors": label in
     capitals -> its colour. displaCy escapes the text; labels and title are escaped here.
     """
-    first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(part))
-    doc, offset = part.doc, part.start_char if isinstance(part, Span) else 0
+    doc = part.doc
+    first, last, offset = (part.start, part.end, part.start_char) if isinstance(part, Span) else (0, len(part), 0)
     spans, colors = [], {}
     for mark in marks:
         if first <= mark.start and mark.end <= last:
@@ -179,8 +179,9 @@ def to_displacy(part: Doc | Span, marks: Iterable[Mark], kind: str = "calibrated
 
 def displacy_style(texts: Sequence[Mapping[str, Any]]) -> str:
     """Return displaCy's style "span" if marks of a text overlap, which its style "ent" cannot show, else "ent"."""
-    bounds = [sorted((span["start"], span["end"]) for span in text["ents"]) for text in texts]
-    return "span" if any(end > start for pairs in bounds for (_, end), (start, _) in pairwise(pairs)) else "ent"
+    bounds_by_text = [sorted((span["start"], span["end"]) for span in text["ents"]) for text in texts]
+    neighbours = (pair for bounds in bounds_by_text for pair in pairwise(bounds))
+    return "span" if any(end > next_start for (_, end), (next_start, _) in neighbours) else "ent"
 
 
 def displacy_options(texts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

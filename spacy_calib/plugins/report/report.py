@@ -37,6 +37,6 @@ def report(
         >>> sorted(contents["views"][0]["verdict"])
         ['heading', 'more', 'sentence', 'status', 'warnings']
     """
-    options: dict[str, Any] = locals()
+    options: dict[str, Any] = locals()  # all arguments
     run = EvaluateRun(**options | {"model": str(model), "data": Path(data), "code": None if code is None else Path(code)})
     return write_page(evaluate_pipeline(run, fitted_only=True), run.output)

@@ -83,10 +83,10 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
     the 95 % noise floor), "tags": the worst of them, each with "tag", "pairs", "error", "floor95", "mean" (score), "right",
     "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples".
     """
-    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.min_tag_pairs}
+    slices = {tag: index for tag, index in view.tag_slices().items() if len(index) >= view.min_tag_pairs}
     debiased_errors = {
-        tag: debiased_calibration_error(view.calibrated[part], view.pairs.hits[part], view.n_bins) or 0.0
-        for tag, part in slices.items()
+        tag: debiased_calibration_error(view.calibrated[index], view.pairs.hits[index], view.n_bins) or 0.0
+        for tag, index in slices.items()
     }
     order = sorted((tag for tag, error in debiased_errors.items() if error > 0), key=lambda tag: (-debiased_errors[tag], tag))
     rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
@@ -95,7 +95,7 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
 
 
 def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
-    """Return a tag's row in `worst_tags`: error, noise floor, and whether its scores are too high, too low or both."""
+    """Return a tag's row in `worst_tags`, without examples. tag (int): Its number. index (Ints): Of its pairs, at least one."""
     calibrated, hits = view.calibrated[index], view.pairs.hits[index]
     error = calibration_error(calibrated, hits, view.n_bins)
     floor = noise_floor(calibrated, view.n_bins, seed=view.seed)

@@ -132,8 +132,7 @@ def verdict(
 
     table (dict): From `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap
     with the fit data, `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Labels that are never right, by
-    `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more" and "warnings"
-    (lists of sentences).
+    `metrics.sentences.never_right`. RETURNS (dict): "status" of HEADINGS, "heading", "sentence", and lists "more", "warnings".
     """
     overall, *group_rows, mean_of_groups = table["errors"]
     percent_right = right_at(view.calibrated, view.pairs.hits)
@@ -178,7 +177,7 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
 
 
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
-    """Return the clause on the size of the error that follows `_opening`; "" for bad scores if that has a percentage."""
+    """Return the clause on the size of the error that follows `_opening`; "" if the opening says enough."""
     error, floor95 = evidence.error, evidence.floor95
     votes = exceeds_noise(error, floor95, evidence.low)  # whether noise floor, and interval, say that it is more than noise
     if status == "unclear":

@@ -1,7 +1,4 @@
-"""The local page of `calib view`: a WSGI application that shows a pipeline's probabilities for any text and stores nothing.
-
-The page is a form without scripts: a browser posts the text, and gets the page with the text's scores.
-"""
+"""The local page of `calib view`: a WSGI application that shows a pipeline's probabilities for any text and stores nothing."""
 
 from __future__ import annotations
 
@@ -150,20 +147,16 @@ class Viewer:
             return self._context.run(self._show, text, view)
 
     def _show(self, text: str, view: TextView) -> dict[str, Any]:
-        """Return the result of `show` for a checked text. RAISES C734, C095."""
+        """Return the result of `show` for a checked text. RAISES C734: the pipeline fails. C095: it writes no scores."""
         with memory_zone(self._nlp):
-            doc = self._read(text)
+            try:
+                doc = self._nlp(text)
+            except Exception as error:  # anything a component may raise; a traceback would show the text
+                raise calib_error("C734", why=reason(error)) from None
             marks = view.read(doc)
             verdict, drift = _VERDICTS[bool(view.pipe.lookup.weights_changed())]
             texts = {kind: _html_of(doc, marks, kind) for kind in KINDS}
             return {"texts": texts, "summary": expected_right_sentence(marks, view.unit), "verdict": verdict, "drift": drift}
-
-    def _read(self, text: str) -> Doc:
-        """Run the pipeline on a text. RAISES C734: it fails."""
-        try:
-            return self._nlp(text)
-        except Exception as error:  # anything a component may raise; a traceback would show the text
-            raise calib_error("C734", why=reason(error)) from None
 
 
 def _check_origin(environ: dict[str, Any]) -> None:

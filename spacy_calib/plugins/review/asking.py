@@ -18,6 +18,7 @@ from .queue.formats import to_prodigy
 if TYPE_CHECKING:
     from .queue.tasks import Task
 
+# Keys: those of answers, with the answer as Prodigy saves it, and two others.
 ANSWERS, UNDO, QUIT = {"y": "accept", "n": "reject", "s": "ignore"}, "u", "q"
 
 
@@ -27,35 +28,36 @@ def ask_in_terminal(tasks: Sequence[Task], path: Path, anew: bool = False) -> in
     anew (bool): Ask about all; the first answer replaces the file.
     RAISES C055: the file cannot be written. C535: it has answers to other questions.
     """
-    records, saved = [to_prodigy(task) for task in tasks], dict[int, str]()  # saved: number of a task -> line of its answer
-    numbers = {_key_of(record): number for number, record in enumerate(records)}
+    records = [to_prodigy(task) for task in tasks]
+    index_of_question = {_question_of(record): index for index, record in enumerate(records)}
+    answer_lines: dict[int, str] = {}  # index of a task -> line of the file with its answer, in the order of the answers
     try:
         for line in path.read_text(encoding="utf8").splitlines() if path.exists() and not anew else ():
-            saved[numbers[_key_of(json.loads(line))]] = line
+            answer_lines[index_of_question[_question_of(json.loads(line))]] = line
     except (ValueError, KeyError, TypeError):
         raise calib_error("C535", path=path) from None
-    while len(saved) < len(tasks):
-        number = next(number for number in range(len(tasks)) if number not in saved)
-        key = _ask(tasks[number], len(saved) + 1, len(tasks))
+    while len(answer_lines) < len(tasks):
+        index = next(index for index in range(len(tasks)) if index not in answer_lines)
+        key = _ask(tasks[index], len(answer_lines) + 1, len(tasks))
         if key == QUIT:
             break
-        if key == UNDO and saved:
-            saved.popitem()
+        if key == UNDO and answer_lines:
+            answer_lines.popitem()  # the last answer
         elif key in ANSWERS:
-            saved[number] = json.dumps({**records[number], "_view_id": "ner", "answer": ANSWERS[key]})
-        else:
+            answer_lines[index] = json.dumps({**records[index], "_view_id": "ner", "answer": ANSWERS[key]})
+        else:  # another key: ask again
             continue
-        write_text(path, (f"{line}\n" for line in saved.values()))
-    return len(saved)
+        write_text(path, (f"{line}\n" for line in answer_lines.values()))
+    return len(answer_lines)
 
 
-def _key_of(record: dict[str, Any]) -> str:
+def _question_of(record: dict[str, Any]) -> str:
     """Return the text and metadata of a question as JSON, by which its answer is recognized."""
     return json.dumps([record["text"], record["meta"]], sort_keys=True)
 
 
 def _ask(task: Task, number: int, n: int) -> str:
-    """Show a sentence with its entity marked (without the score, which would suggest an answer); return the key pressed."""
+    """Show question `number` of n: a sentence and its entity, but no score, which would suggest an answer. Return the key."""
     (span,) = task.spans
     parts = (task.text[: span.start], task.text[span.start : span.end], task.text[span.end :])
     before, focus, after = (" ".join(visible(part, keep="\n\t").split()) for part in parts)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import log10
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ _MIN_PROBABILITY, _MIN_RAW = 1e-4, 1e-12
 LABEL, BORDER, MISSING, SUPERFLUOUS, ARC = "wrong label", "wrong border", "missing", "superfluous", "wrong arc"
 # The share of the most confident predictions, of which hardly any is wrong.
 _CONFIDENT_SHARE = 0.5
+_Bounds = tuple[int, int]  # first token of a span in the corpus, and the one after the last
 
 
 class GoldSpan(NamedTuple):
@@ -87,8 +87,8 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
     rows = np.flatnonzero(has_gold & has_scores & ~np.isnan(raw) & _not_blank(corpus))
     doubts, is_top, top_scores = [], [], []
     for row in rows.tolist():
-        gold, part = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
-        scores = dict(zip(corpus.tags[part].tolist(), corpus.tag_calibrated[part].tolist(), strict=True))
+        gold, entries = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
+        scores = dict(zip(corpus.tags[entries].tolist(), corpus.tag_calibrated[entries].tolist(), strict=True))
         p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))  # below the threshold only the raw score is known
         rival = max(scores, key=lambda tag: scores[tag], default=gold)
         p_rival = scores.get(rival, 0.0)
@@ -111,6 +111,7 @@ def audit_arcs(corpus: ScoredCorpus) -> Audit:
 
 def audit_pairs(corpus: ScoredCorpus) -> Audit:
     """Audit units that may have several labels (categories that do not exclude each other): is each label right or not?"""
+    # Indices of the (unit, label) pairs whose unit has gold.
     with_gold = np.flatnonzero(corpus.hits != UNKNOWN)
     doubts = []
     for i in with_gold.tolist():
@@ -135,39 +136,44 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
 
     table (Mapping | None): Label of the pipeline -> name in the gold, "" for none; other labels have the same name in both.
     """
-    spans, is_not_blank = corpus.spans, _not_blank(corpus)
-    # Bounds of spans are (first token, the one after the last), counted through the corpus.
-    firsts = [int(corpus.doc_starts[span.doc]) for span in gold]
+    spans, is_not_blank, p_outside = corpus.spans, _not_blank(corpus), _outside_scores(corpus)
+    firsts = [int(corpus.doc_starts[span.doc]) for span in gold]  # first token of each span's Doc in the corpus
+    # (bounds, label); bounds are the first token in the corpus and the one after the last.
     gold_spans = [((first + span.start, first + span.end), span.label) for first, span in zip(firsts, gold, strict=True)]
     gold_spans = [(bounds, label) for bounds, label in gold_spans if is_not_blank[slice(*bounds)].any()]
-    predicted_names = [corpus.names[label] for label in spans.labels.tolist()]
-    names = [(table or {}).get(name, name) for name in predicted_names]
-    offsets = corpus.doc_starts[spans.docs]
-    all_bounds = list(zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True))
-    predictions = [i for i, name in enumerate(names) if name]  # the gold has no name for the types of the others
-    p_outside, doubts = _outside_scores(corpus), []
-    overlaps = _find_overlaps([bounds for bounds, _ in gold_spans], all_bounds, predictions)
+    predictions = _predicted_spans(corpus, table or {})
+    overlaps = _find_overlaps([bounds for bounds, _ in gold_spans], predictions)
+    doubts = []
     for (bounds, label), rivals in zip(gold_spans, overlaps, strict=True):
         if not rivals:  # nothing is predicted there; the token least likely to be outside decides
             score = float(p_outside[slice(*bounds)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bounds, label, "", 1 - score, score, *bounds))
-        elif not any((all_bounds[i], names[i]) == (bounds, label) for i in rivals):  # no prediction is equal to the gold
+        elif (bounds, label) not in [predictions[i] for i in rivals]:
             best = max(rivals, key=lambda i: spans.calibrated[i])
-            score, kind = float(spans.calibrated[best]), LABEL if all_bounds[best] == bounds else BORDER
-            doubts.append(Doubt(kind, *bounds, label, names[best], 1 - score, score, *all_bounds[best]))
-    overlapping, with_gold = set(chain(*overlaps)), [i for i in predictions if spans.right[i] != UNKNOWN]  # indices of spans
-    for i in with_gold:
-        if i not in overlapping:  # the gold has no span there
-            score = float(spans.calibrated[i])
-            doubts.append(Doubt(MISSING, *all_bounds[i], "", names[i], 1 - score, score, *all_bounds[i]))
+            score, (rival_bounds, rival) = float(spans.calibrated[best]), predictions[best]
+            kind = LABEL if rival_bounds == bounds else BORDER
+            doubts.append(Doubt(kind, *bounds, label, rival, 1 - score, score, *rival_bounds))
+    with_gold = [i for i in predictions if spans.right[i] != UNKNOWN]
+    for i in sorted(set(with_gold).difference(*overlaps)):  # the gold has no span there
+        score, (bounds, rival) = float(spans.calibrated[i]), predictions[i]
+        doubts.append(Doubt(MISSING, *bounds, "", rival, 1 - score, score, *bounds))
     # Errors are estimated per prediction; there may be more or fewer gold spans.
     n_wrong = estimate_wrong(spans.calibrated[with_gold], spans.right[with_gold] == RIGHT)
     return Audit.from_doubts(doubts, len(gold_spans), None if n_wrong is None else n_wrong * len(gold_spans) / len(with_gold))
 
 
+def _predicted_spans(corpus: ScoredCorpus, table: Mapping[str, str]) -> dict[int, tuple[_Bounds, str]]:
+    """Return index of a predicted span -> (bounds, its name in the gold), of those with a name. table: As for `audit_spans`."""
+    spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
+    bounds = zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True)
+    labels = [corpus.names[label] for label in spans.labels.tolist()]
+    named_spans = zip(bounds, [table.get(label, label) for label in labels], strict=True)
+    return {i: (span_bounds, name) for i, (span_bounds, name) in enumerate(named_spans) if name}
+
+
 def _outside_scores(corpus: ScoredCorpus) -> Floats:
     """Return the probability that each token is outside of all entities, (n_tokens,)."""
-    if OUTSIDE not in corpus.names:  # only labels of entities have scores
+    if OUTSIDE not in corpus.names:  # only labels of entities have scores; NaN means that a token has none
         return 1 - np.nan_to_num(corpus.calibrated)
     scores, is_outside = np.zeros(len(corpus)), corpus.tags == corpus.names.index(OUTSIDE)
     scores[corpus.rows[is_outside]] = corpus.tag_calibrated[is_outside]
@@ -178,8 +184,8 @@ def estimate_wrong(top_scores: Floats, is_top: Any) -> float | None:
     """Estimate the number of wrong gold labels from the most confident half of the rows; None without rows.
 
     In that half every disagreement counts as an error of the gold (anchor points, Liu & Tao 2016, section 4), so the model's
-    errors there make the estimate too high. top_scores (Floats): Score of each top label, (n,). is_top (NDArray[bool]): Whether
-    that is the gold label, (n,).
+    errors there make the estimate too high. top_scores (Floats): Score of each row's top label, (n,). is_top (NDArray[bool]):
+    Whether that is the gold label, (n,).
     """
     if not len(top_scores):
         return None
@@ -188,6 +194,7 @@ def estimate_wrong(top_scores: Floats, is_top: Any) -> float | None:
 
 
 def _not_blank(corpus: ScoredCorpus) -> Any:
+    """Return whether each token (or document) is not just white space, (n,)."""
     return np.array([not word.isspace() for word in corpus.words.tolist()], dtype=bool)
 
 
@@ -197,16 +204,11 @@ def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int,
     return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
 
 
-def _find_overlaps(
-    gold_bounds: Sequence[tuple[int, int]], predicted_bounds: Sequence[tuple[int, int]], candidates: Sequence[int]
-) -> list[list[int]]:
-    """Return the predictions that overlap each gold span, as indices of predicted_bounds.
-
-    gold_bounds, predicted_bounds: (first token, last + 1) of each span. candidates: Indices of the predictions to consider.
-    """
+def _find_overlaps(gold_bounds: Sequence[_Bounds], predictions: Mapping[int, tuple[_Bounds, str]]) -> list[list[int]]:
+    """Return for each gold span the indices of the predictions that overlap it. predictions: From `_predicted_spans`."""
     spans_by_token: dict[int, list[int]] = {}
-    for i in candidates:
-        for token in range(*predicted_bounds[i]):
+    for i, (bounds, _) in predictions.items():
+        for token in range(*bounds):
             spans_by_token.setdefault(token, []).append(i)
     return [sorted({i for token in range(*bounds) for i in spans_by_token.get(token, ())}) for bounds in gold_bounds]
 
@@ -214,25 +216,27 @@ def _find_overlaps(
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] | None = None
 ) -> list[Task]:
-    """Return a task for each doubt, with the rival as alternative. unit: Of units.KINDS. extra: (doubt) -> audit fields."""
-    names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
+    """Return a task for each doubt, with the rival as alternative.
+
+    unit (str): Unit of the doubted labels, one of units.KINDS. extra (Callable | None): (doubt) -> further fields of its task.
+    """
+    names = tuple(dict.fromkeys([*corpus.names, *(name for doubt in doubts for name in (doubt.gold, doubt.rival))]))
     index = {name: i for i, name in enumerate(names)}
-    firsts, lasts, labels = (
-        np.array([value(item) for item in doubts], dtype=np.intp)
-        for value in (lambda item: item.first, lambda item: item.last, lambda item: index[item.gold or item.rival])
-    )
-    scores = np.array([item.p_gold for item in doubts])
+    firsts = np.array([doubt.first for doubt in doubts], dtype=np.intp)
+    lasts = np.array([doubt.last for doubt in doubts], dtype=np.intp)
+    labels = np.array([index[doubt.gold or doubt.rival] for doubt in doubts], dtype=np.intp)
+    scores = np.array([doubt.p_gold for doubt in doubts])
     units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
-    priorities = np.array([item.priority for item in doubts])
-    indices: Ints = np.arange(len(doubts))
-    values = np.zeros(len(corpus))  # doubts of tokens, which only sentences and documents of tokens need
-    queue = Queue(replace(corpus, names=names), units, values, priorities, order=indices, candidates=indices, left_out={})
-    pairs = zip(tasks_of(queue), doubts, strict=True)
-    return [_audit_task(corpus, task, doubt, {} if extra is None else extra(doubt)) for task, doubt in pairs]
+    priorities = np.array([doubt.priority for doubt in doubts])
+    order: Ints = np.arange(len(doubts))
+    token_doubts = np.zeros(len(corpus))  # not used: only sentences and documents of tokens need them
+    queue = Queue(replace(corpus, names=names), units, token_doubts, priorities, order, candidates=order, left_out={})
+    tasks = zip(tasks_of(queue), doubts, strict=True)
+    return [_audit_task(corpus, task, doubt, {} if extra is None else extra(doubt)) for task, doubt in tasks]
 
 
 def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: dict[str, Any]) -> Task:
-    """Return a task that asks about a doubt: with the gold label, its rival, and the rival's probability. extra: Fields."""
+    """Return a task that asks about a doubt: with gold label, rival, and the rival's probability. extra: Further fields."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)

@@ -17,7 +17,7 @@ from ...cli.shared.outputs import output_files
 from ...cli.shared.run import GoldRun, Run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
 from ...pipe.pipeline import sentence_finders
-from .memory import DOCS, check_size
+from .memory import DOC_BYTES, check_size
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue, unit_in_text
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def audit(
 
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
-    """Return whether the audit needs scores of labels below the threshold: not for arcs and spans, which it lists by others.
+    """Return whether the audit needs scores below the threshold: only if each row has one label, and not for arcs or spans.
 
     span_labels (Sequence[str]): Labels of the spans that the source scores; empty if it scores tokens only.
     """
@@ -102,12 +102,13 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     from ...pipe.gold_checks import check_has_gold, unknown_in_examples
     from .gold_audit import score_out_of_fold
 
-    examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOCS))
+    examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOC_BYTES))
     check_has_gold(examples, calib)
     if reads_low_scores(calib.annotation, calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOW_THRESHOLD)
-    order = nlp.pipe_names  # scores are of what the component itself finds, so later pipes that change it do not run
-    last = max(map(order.index, [calib.name, *sentence_finders(nlp)[:1]]))  # sentences are the context of doubted labels
+    order = nlp.pipe_names
+    # Pipes after `last` do not run: they could change what the component finds. Doubted labels are shown in their sentences.
+    last = max(map(order.index, [calib.name, *sentence_finders(nlp)[:1]]))
     names = [name for name in order[: last + 1] if name != calib.name]
     annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, title="Reading scores"))
     score_out_of_fold(calib, annotated_examples, partial(with_progress, silent=run.silent))
@@ -117,8 +118,8 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
     """Print the table of doubted labels, the kinds of errors, and the estimated number of wrong labels."""
-    kind = "entities" if result["unit"] == "entity" else "labels"
-    msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} are doubtful, most likely wrong first")
+    plural = "entities" if result["unit"] == "entity" else "labels"
+    msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {plural} are doubtful, most likely wrong first")
     rows = result["ranked"][: top or N_SHOWN]
     show_rows(rows, _COLUMNS)
     if output is not None and len(result["ranked"]) > len(rows):
@@ -126,18 +127,22 @@ def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> 
     if result["kinds"]:
         msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
     if result["expected_wrong"] is not None:
-        msg.text(
-            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, estimated from the "
-            "most confident predictions."
-        )
+        estimate = f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {plural} are wrong"
+        msg.text(f"{estimate}, estimated from the most confident predictions.")
     msg.text("A component that was trained on these texts agrees with their errors.")
     if output is not None:
-        msg.good(f"{len(result['ranked']):,} gold {kind}: {output}")
+        msg.good(f"{len(result['ranked']):,} gold {plural}: {output}")
 
 
 def _with_head(label: str | None, head: str | None) -> str:
     """Return "LABEL < HEAD" for an arc, else the label, "-" for none."""
     return f"{label or '-'} < {head}" if head else label or "-"
+
+
+def _format_rival(record: dict[str, Any]) -> str:
+    """Return the label that is likelier than the gold: with its text if that is another span, and with the head of an arc."""
+    label, text = record["suggestion"], record.get("suggested_text")
+    return _with_head(f"{label}: {text}" if text else label, record.get("suggested_head"))
 
 
 _COLUMNS = (
@@ -146,15 +151,7 @@ _COLUMNS = (
     TableColumn("Unit", "focus", lambda text: shorten(text, 24), "l"),
     TableColumn("Gold", "", lambda row: _with_head(row["gold"], row.get("head")), "l"),
     TableColumn("P(gold)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
-    TableColumn(
-        "Rather",
-        "",
-        lambda row: _with_head(
-            row.get("suggested_text") and f"{row['suggestion']}: {row['suggested_text']}" or row["suggestion"],
-            row.get("suggested_head"),
-        ),
-        "l",
-    ),
+    TableColumn("Rather", "", _format_rival, "l"),
     TableColumn("P(that)", "suggestion_score", lambda score: number(score, 3)),
     TableColumn("In", "", unit_in_text, "l"),
 )

@@ -42,18 +42,19 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
     component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
     # Column of each row's gold label, or -1: the -1 at the end is for rows without gold, whose index is -1.
-    gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
-    for numbers in util.minibatch(range(len(examples)), _BATCH):
-        reasons = calib.source.missing(component, [examples[i].predicted for i in numbers])
-        readable = [i for i, reason in zip(numbers, reasons, strict=True) if not reason]
+    gold_columns = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
+    for indices in util.minibatch(range(len(examples)), _BATCH):
+        reasons = calib.source.missing(component, [examples[i].predicted for i in indices])
+        readable = [i for i, reason in zip(indices, reasons, strict=True) if not reason]
         if not readable:
             continue
+        # Row in the corpus of each row of the marginals.
         rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])
         raw_gold[rows] = 0.0  # of labels that are not among the marginals
         marginals = calib.source.read(component, [examples[i].predicted for i in readable]).marginals_above(0.0)
-        is_gold = gold[rows[marginals.rows]] == marginals.tags
+        is_gold = gold_columns[rows[marginals.rows]] == marginals.tags
         raw_gold[rows[marginals.rows[is_gold]]] = marginals.scores[is_gold]
-    raw_gold[gold < 0] = np.nan
+    raw_gold[gold_columns < 0] = np.nan
     return raw_gold
 
 
@@ -87,10 +88,12 @@ def score_out_of_fold(
     documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)
     if len(numbers) < 2:
         raise calib_error("C625")
+    # Folds have about equally many words, so each word is a row for `folds_of`; an empty Doc counts as one word.
     example_of_word = np.repeat(np.arange(len(examples)), [max(1, len(example.predicted)) for example in examples])
     fold_of = np.zeros(len(examples), dtype=np.intp)
-    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)  # of about equally many words; an empty Doc is one
+    fold_of[example_of_word] = folds_of(documents[example_of_word], N_FOLDS)
     for fold in progress(range(int(fold_of.max()) + 1), "Fitting and scoring"):
         calib.fit([examples[i] for i in np.flatnonzero(fold_of != fold).tolist()])
-        for batch in util.minibatch((examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist()), _BATCH):
+        fold_docs = (examples[i].predicted for i in np.flatnonzero(fold_of == fold).tolist())
+        for batch in util.minibatch(fold_docs, _BATCH):
             calib.set_annotations(batch, calib.predict(batch))

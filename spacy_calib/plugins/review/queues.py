@@ -65,11 +65,11 @@ class QueueOutput:
     def __post_init__(self) -> None:
         suffix = None if self.output is None else self.output.suffix
         if self.format in FORMATS:
-            endings = ", ".join(self.suffixes)
-            check_option("--output", suffix is None or suffix in self.suffixes, f"a file that ends in {endings}", self.output)
+            expected = f"a file that ends in {', '.join(self.suffixes)}"
+            check_option("--output", suffix is None or suffix in self.suffixes, expected, self.output)
         if self.format in TOOLS:
-            endings = f"a file that ends in .jsonl or .json with --format {self.format}"
-            check_option("--output", suffix not in (".spacy", ".csv"), endings, self.output)
+            expected = f"a file that ends in .jsonl or .json with --format {self.format}"
+            check_option("--output", suffix not in (".spacy", ".csv"), expected, self.output)
 
     @property
     def form(self) -> str | None:
@@ -80,46 +80,53 @@ class QueueOutput:
 
 
 def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Task], show: Callable[[], None]) -> None:
-    """Write the queue to its file, then print it or call `show`. RAISES C055: the file cannot be written."""
+    """Write the queue to its file, then print it.
+
+    result (dict): All results, for JSON. tasks (Sequence[Task]): The queue. show (Callable): Prints the results as tables.
+    RAISES C055: the file cannot be written.
+    """
     from .queue.formats import WRITERS, to_names
 
-    def text() -> Iterable[str]:
+    def queue_lines() -> Iterable[str]:
         return to_names(tasks) if queue.form == "names" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
         write_json(queue.output, result)
     elif queue.output is not None and queue.form != "spacy":  # `rank` has written Docs
-        write_text(queue.output, text())
+        write_text(queue.output, queue_lines())
     if queue.silent:
         return
     if queue.format == "json":
         print_json(result)
     elif queue.output is None and queue.format != "table":
-        print_exact(text(), json=queue.form != "csv")
+        print_exact(queue_lines(), json=queue.form != "csv")
     else:
         show()
 
 
 def unit_in_text(record: Mapping[str, Any]) -> str:
-    """Return the unit of a queue's record, in brackets, with the text around it, on one line of limited width."""
+    """Return a unit in brackets, with the text around it, on one line of _TEXT_WIDTH characters.
+
+    record (Mapping): From `to_record`: "text", "focus" (text of the unit), and "marks" (labelled spans of the text).
+    """
     text, focus = record["text"], record["focus"]
     starts = [mark["start"] for mark in record["marks"] if text[mark["start"] : mark["end"]] == focus]
-    if not starts and text.count(focus) != 1:  # its place in the text is not known
+    if not starts and text.count(focus) != 1:  # the place of the unit in the text is not known
         return shorten(text, _TEXT_WIDTH)
     start = starts[0] if starts else text.index(focus)
     unit = f"[{shorten(focus, _TEXT_WIDTH * 2 // 3)}]"
     before, after = (_WHITE_SPACE.sub(" ", part) for part in (text[:start], text[start + len(focus) :]))
-    room = _TEXT_WIDTH - len(unit)
-    width = max(room // 2, room - len(after))  # of the text before the unit
-    before = before if len(before) <= width else f"…{before[len(before) - width + 1 :]}"
-    width = room - len(before)
-    return f"{before}{unit}{after if len(after) <= width else f'{after[: width - 1]}…'}".strip()
+    n_left = _TEXT_WIDTH - len(unit)  # characters for the text before and after the unit
+    n_before = max(n_left // 2, n_left - len(after))
+    before = before if len(before) <= n_before else f"…{before[len(before) - n_before + 1 :]}"
+    n_after = n_left - len(before)
+    return f"{before}{unit}{after if len(after) <= n_after else f'{after[: n_after - 1]}…'}".strip()
 
 
-def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
+def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, records: Sequence[dict[str, Any]], output: Path) -> None:
     """Run the pipeline on the chosen documents again, and write them as Docs with the predicted annotation, in order.
 
-    Scoring keeps no Doc. RAISES C055: the file cannot be written.
+    Scoring kept no Doc. records: From `to_record`, one for each document. RAISES C055: the file cannot be written.
     """
     from spacy.tokens import DocBin
 
@@ -128,31 +135,29 @@ def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequen
     from ...pipe.label_names import shown_annotation
 
     annotation = shown_annotation(pipe)
-    rows_by_doc = {row["doc"]: row for row in rows}
-    examples = stream_examples(nlp, run.data, numbers=rows_by_doc, fields=run.fields)
-    predictions = run_pipes(
-        nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, title="Reading the batch"
-    )
+    sampling_of = {record["doc"]: record["drawn"] for record in records}  # number of a Doc in the data -> how it was chosen
+    examples = stream_examples(nlp, run.data, numbers=sampling_of, fields=run.fields)
+    names = pipes_to_run(nlp, pipe, sentences=True)
+    predictions = run_pipes(nlp, examples, names, silent=run.silent, title="Reading the batch")
     docs: dict[int, Doc] = {}
-    for number, example in zip(sorted(rows_by_doc), predictions, strict=True):
-        doc = example.predicted
+    for number, example in zip(sorted(sampling_of), predictions, strict=True):
+        doc = docs[number] = example.predicted
         for key, value in example.reference.user_data.items():
             doc.user_data.setdefault(key, value)
         write_gold_names(doc, annotation)
-        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]  # how it was sampled
-        docs[rows_by_doc[number]["rank"]] = doc
-    write_file(output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
+        doc.user_data[DRAWN_KEY] = sampling_of[number]
+    write_file(output, DocBin(docs=[docs[record["doc"]] for record in records], store_user_data=True).to_bytes())
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
     """Return the digests of all documents and sentences in files. RAISES C051 to C053, C073, C074, C441: unreadable."""
     from ...pairs.keyed import digest
 
-    keys: set[int] = set()
+    digests: set[int] = set()
     for path in paths:
         for example in stream_examples(nlp, path, must_have_docs=False):
             doc = example.reference
-            keys.add(digest(doc.text))
+            digests.add(digest(doc.text))
             if doc.has_annotation("SENT_START"):
-                keys.update(digest(sentence.text) for sentence in doc.sents)
-    return np.array(sorted(keys), dtype=np.uint64)
+                digests.update(digest(sentence.text) for sentence in doc.sents)
+    return np.array(sorted(digests), dtype=np.uint64)

@@ -18,7 +18,7 @@ from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
 from .asking import ask_in_terminal
-from .memory import SCORES, TASKS, check_size
+from .memory import SCORE_BYTES, TASK_BYTES, check_size
 from .messages import calib_error
 from .queue.choosing import QueuePlan, queue_of
 from .queue.orders import ORDERS
@@ -37,6 +37,8 @@ from .queues import (
 )
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from .queue.choosing import Queue
@@ -53,8 +55,7 @@ ORDER_HELP = (
 ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt`"
 PER_DOC_HELP = "Maximum number of units of one document; documents take turns"
 EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
-# Number of documents to adapt to.
-N_TO_ADAPT = 10
+N_TO_ADAPT = 10  # documents to adapt to
 NOT_ACCEPTED_HELP = "Only entities below their cut-off (`calib threshold --apply`)"
 ACCEPTED_HELP = "Only entities that reach their cut-off, the most certain first; as .csv a table of names"
 ASK_HELP = "Ask in the terminal whether each entity is right, and save the answers to --output (.jsonl), to go on later"
@@ -102,18 +103,16 @@ def rank(
     suffixes = {**RANK_SUFFIXES, ".csv": "names"} if accepted and order != "random" else RANK_SUFFIXES
     queue_output = QueueOutput(output, format, silent, suffixes)
     entity_options = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
-    flags = [flag for flag, is_given in entity_options.items() if is_given]
-    _check_combination(unit, order, queue_output, flags, to_adapt)
-    unit = DOCUMENT if to_adapt else "entity" if flags else unit  # the only unit that these options allow
-    how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
-    # A file of answers may exist: --ask goes on with it.
-    run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
+    entity_flags = [flag for flag, is_given in entity_options.items() if is_given]
+    _check_combination(unit, order, queue_output, entity_flags, to_adapt)
+    unit = DOCUMENT if to_adapt else "entity" if entity_flags else unit  # the only unit that these options allow
+    runtime: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
+    # --ask goes on with a file of answers, so that it may exist without --force.
+    run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **runtime)
     nlp = run.begin(output_files(output), read=exclude or [])
-    pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
+    pipe = run.pipe(nlp, unit=unit, flag=entity_flags[0] if entity_flags else "--unit")
     kind = unit_of(pipe, unit)
-    _check_pipe(pipe, kind, queue_output, flags)
-    is_on_screen = output is None and format == "table"
-    default_n = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None  # None: all units
+    _check_pipe(pipe, kind, queue_output, entity_flags)
     # With these options entities have different probabilities to be sampled, so the answers show no precision.
     has_equal_chances = not (not_accepted or exclude or per_doc)
     plan = QueuePlan(
@@ -122,28 +121,43 @@ def rank(
         min_words=MIN_WORDS if kind == "sentence" else 0,
         accepted=True if accepted else False if not_accepted else None,
         repeats=repeats,
-        n=top or default_n,
+        n=top or _default_number(to_adapt, ask, is_on_screen=output is None and format == "table"),
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
         labelled=labelled_texts(nlp, exclude) if exclude else None,
         is_sample=kind == "entity" and order == "random" and has_equal_chances and pipe.spans.groups is not None,
     )
-    # Memory for scores, and for a task of each token; a limited queue, or one of longer units, has too few tasks to count.
-    bytes_per_token = SCORES + (TASKS if plan.n is None and kind == TOKEN else 0)
-    watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
-    corpus, overlap = run.score(nlp, pipe, "Ranking", watch)
+    corpus, overlap = _score_texts(run, nlp, pipe, plan)
     tasks, result = rank_units(pipe, corpus, plan)
     result["seen"] = overlap
     if ask and output is not None:
-        show_sample({} if silent else result)
-        result["answered"] = ask_in_terminal(tasks, output, anew=force)
-        msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
+        _ask_questions(tasks, result, output, anew=force, silent=silent)
         return result
     if queue_output.form == "spacy" and output is not None:
         rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output))
     return result
+
+
+def _default_number(to_adapt: bool, ask: bool, is_on_screen: bool) -> int | None:
+    """Return the number of units without --top; None for all."""
+    return N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None
+
+
+def _score_texts(run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan) -> tuple[ScoredCorpus, dict[str, Any] | None]:
+    """Score the texts; return (scores, overlap with the fit data). RAISES C093: scores and tasks would fill the memory."""
+    # A limited queue, or one of longer units, has so few tasks that they do not count.
+    bytes_per_token = SCORE_BYTES + (TASK_BYTES if plan.n is None and plan.kind == TOKEN else 0)
+    return run.score(nlp, pipe, "Ranking", partial(check_size, path=run.data, bytes_per_token=bytes_per_token))
+
+
+def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, anew: bool, silent: bool) -> None:
+    """Ask a question about each task, and put the number of answers into the result. anew: Replace a file of answers."""
+    if not silent:
+        show_sample(result)
+    result["answered"] = ask_in_terminal(tasks, output, anew)
+    msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
 
 
 def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: list[str], to_adapt: bool) -> None:
@@ -171,7 +185,7 @@ def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units to review by a plan. RETURNS (tuple): A task for each, in order; the dict that `rank` returns."""
+    """Choose units to review by a plan. RETURNS (tuple): A task for each, in order; what `rank` returns, but "seen" None."""
     from ...pipe.label_names import shown_names
     from .queue.findings import summarize_order
     from .queue.formats import to_record
@@ -193,7 +207,8 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple
         result["sample"], questions = describe_sample(pipe, queue, plan)
         tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:
-        # A card's bias (lowest and highest mean score - share of right ones) is of all tokens or entities, not of a selection.
+        # The bias that the card of a pretrained calibration gives, as (lowest, highest) of mean score - share of right ones, is
+        # that of all tokens or entities. It says nothing about longer units, or about a selection by cut-offs.
         is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
         n, wrong = result["units"], result["expected_wrong"]
         result["wrong_range"] = [min(max(wrong + n * bound, 0.0), n) for bound in bias] if is_known else None
@@ -216,20 +231,21 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
     documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
     n_documents = len(np.unique(documents[queue.candidates]))
     mean_score = float(scores.sum()) / len(scores) if len(scores) else None
-    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
     sample: dict[str, Any] = {"documents": n_documents, "precision": mean_score}
-    cutoff_of_each: list[float | None] = [None] * len(names)  # of each sampled entity, as the names
+    # Label and cut-off of each sampled entity.
+    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
+    name_cutoffs: list[float | None] = [None] * len(names)
     if plan.accepted and cutoffs and groups:
         labels = pipe.lookup.span_labels()
         columns = np.array([labels.index(name) for name in names], dtype=np.intp)
-        cutoff_of_each = cutoffs.get_cutoffs(columns, labels, groups).tolist()
+        name_cutoffs = cutoffs.get_cutoffs(columns, labels, groups).tolist()
         sample |= {"wanted": cutoffs.precision, "needed": answers_to_check(mean_score or 0.0, cutoffs.precision)}
     else:
         sample["promises"] = [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]
-    of_all = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
-    columns_of_each = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), cutoff_of_each)
+    shared = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
+    entities = zip(names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), name_cutoffs, strict=True)
     fields = ("label", "score", "document", "cutoff")
-    return sample, [of_all | dict(zip(fields, row, strict=True)) for row in zip(*columns_of_each, strict=True)]
+    return sample, [shared | dict(zip(fields, entity, strict=True)) for entity in entities]
 
 
 def show_sample(result: dict[str, Any]) -> None:

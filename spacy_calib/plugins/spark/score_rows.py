@@ -74,7 +74,7 @@ def score_rows(docs: Iterable[Doc], attr: str | Sequence[str], unit: str, *, ids
             for row in _ROWS[unit](doc, prefix):
                 row |= common
                 for name, column in columns.items():
-                    column.append(row.get(name))
+                    column.append(row.get(name))  # None for a value that the row lacks
     return columns
 
 
@@ -110,10 +110,10 @@ def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | No
     if annotations and all(annotation.kind.of_documents for annotation in annotations):
         return []
     labels_and_scores = []
+    last_annotation = annotations[-1] if annotations else None  # its label is that of a token without a row of scores
     for token in doc:
         block, row = find_row(token, attr) or (None, 0)  # block of scores, row of the token in it
-        # A token without a row gets the label of the last annotation.
-        annotation = block.annotation if block is not None else annotations[-1] if annotations else None
+        annotation = last_annotation if block is None else block.annotation
         label = None if annotation is None else annotation.label(token) or None
         labels_and_scores.append((label, None if block is None or label is None else block.values_of(row, label)))
     return labels_and_scores

@@ -79,8 +79,8 @@ class RuleInput:
 
 def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleInput:
     """Read from non-empty Docs what decides on valid transitions. ignore_entities: Read as if the Docs had no entities."""
-    parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
-    columns = np.concatenate([part.reshape(-1, 4) for part in parts])
+    doc_columns = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]) for doc in docs]
+    columns = np.concatenate([array.astype(np.uint64, copy=False).reshape(-1, 4) for array in doc_columns])
     if ignore_entities:
         columns[:, :2] = 0  # ENT_IOB and ENT_TYPE
     last = np.zeros(len(columns), dtype=bool)
@@ -88,14 +88,9 @@ def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleI
     last[ends[ends > 0] - 1] = True
     following = np.roll(columns, -1, axis=0)  # the attributes of the next token
     following[last] = 0  # after the last token of a Doc there is none
-    return RuleInput(
-        columns[:, 0].astype(np.intp),
-        columns[:, 1],
-        following[:, 0].astype(np.intp),
-        following[:, 2] == 1,
-        columns[:, 3].astype(bool),
-        last,
-    )
+    iob, next_iob = columns[:, 0].astype(np.intp), following[:, 0].astype(np.intp)
+    next_starts, is_space = following[:, 2] == 1, columns[:, 3].astype(bool)
+    return RuleInput(iob, columns[:, 1], next_iob, next_starts, is_space, last)
 
 
 def opening_columns(actions: EntityActions) -> Ints:

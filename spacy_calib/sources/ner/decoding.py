@@ -22,21 +22,11 @@ from spacy.tokens import Doc
 
 from ...types import Floats, Ints
 from ..heads import StepScorer, step_scorer
-from .actions import (
-    Bools,
-    EntityActions,
-    RuleInput,
-    opening_columns,
-    read_actions,
-    read_rule_input,
-    valid_inside,
-    valid_openings,
-)
+from .actions import EntityActions, RuleInput, opening_columns, read_actions, read_rule_input, valid_inside, valid_openings
 
 # Numbers of state features of spaCy's architectures: without and with `extra_state_tokens`.
 STATE_WIDTHS = (3, 6)
-# Maximum number of scores in a block of tokens.
-_CELLS = 1 << 21
+_CELLS = 1 << 21  # maximum number of scores in a block of tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +109,7 @@ def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) 
     return _keep_reached(entities, actions, openings, stuck, bounds)
 
 
-def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
+def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, NDArray[np.bool_]]:
     """Score what each of n tokens can open, as if no entity were open before it.
 
     RETURNS (tuple): The probabilities of B- of each of k types, U- of each, and O, shape (n, 2 * k + 1). The transition that
@@ -134,17 +124,16 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
     choice: Ints = np.empty(n_tokens, dtype=np.intp)
     block_size = max(1, _CELLS // max(1, actions.n_classes))  # tokens whose scores are in memory at the same time
     for start in range(0, n_tokens, block_size):
-        part = slice(start, start + block_size)
-        rows = np.arange(n_tokens)[part]
-        scores = _mask(score_outside(scorer, rows)[:, columns], valid[part])
-        choice[part] = order[np.argmax(scores[:, order], axis=1)]
-        probabilities[part] = _softmax(scores)[:, :n_openings]  # without the column of U- without a type
+        block = slice(start, start + block_size)
+        scores = _mask(score_outside(scorer, np.arange(n_tokens)[block])[:, columns], valid[block])
+        choice[block] = order[np.argmax(scores[:, order], axis=1)]
+        probabilities[block] = _softmax(scores)[:, :n_openings]  # without the column of U- without a type
     stuck = np.asarray(~valid.any(axis=1))
     choice[stuck] = 2 * len(actions.types)  # O
     return probabilities, choice, stuck
 
 
-def _mask(raw: NDArray[Any], valid: Bools) -> Floats:
+def _mask(raw: NDArray[Any], valid: NDArray[np.bool_]) -> Floats:
     """Return scores in float64, -inf where not valid. If no valid class of a row was seen in training, valid ones get 0."""
     scores = np.where(valid, raw, -np.inf).astype(np.float64, copy=False)
     unseen_rows = np.flatnonzero(np.isneginf(scores.max(axis=1)))
@@ -165,18 +154,16 @@ def _softmax(scores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _EntityHypotheses:
-    """The entities that tokens would open if they were outside of other entities: starts, ends, types, path of FoundEntities.
+    """The entities that tokens would open if they were outside of other entities.
 
-    An end is -1 if decoding stops in the entity. tokens, of_entity (Ints): All tokens of the entities but the first ones, and
-    the index of each token's entity. closing (Floats): Probability that the entity ends at each of these tokens.
+    entities (FoundEntities): The entities; an end is -1 if decoding stops in the entity. tokens (Ints): All tokens of the
+    entities but the first ones. of_entity (Ints): Index of each token's entity. closing (Floats): Probability that the entity
+    ends at the token.
     """
 
-    starts: Ints
-    ends: Ints
-    types: Ints
-    path: Floats
-    of_entity: Ints
+    entities: FoundEntities
     tokens: Ints
+    of_entity: Ints
     closing: Floats
 
 
@@ -194,62 +181,58 @@ def _extend_entities(
     ends = starts + 1
     open_entities = np.flatnonzero(choice[starts] < n_types)  # entities that begin with B- and have not ended yet
     empty = np.zeros(0, dtype=np.intp)
-    entity_parts, token_parts, closing_parts = [empty], [empty], [np.zeros(0)]
+    round_tokens, round_entities, round_closing = [empty], [empty], [np.zeros(0)]
     while len(open_entities):
-        rows = ends[open_entities]
+        rows, open_types = ends[open_entities], types[open_entities]  # the next token of each open entity, and its type
         scores = score_inside(scorer, rows, starts[open_entities])
-        open_types = types[open_entities]
+        in_classes, last_classes = actions.in_classes[open_types], actions.last_classes[open_types]
         numbers = np.arange(len(rows))
-        raw = np.stack(  # columns: I- (continue), L- (end)
-            [scores[numbers, actions.in_classes[open_types]], scores[numbers, actions.last_classes[open_types]]], axis=1
-        )
+        # Columns of the next four arrays: I- (the entity goes on), L- (it ends).
+        raw = np.stack([scores[numbers, in_classes], scores[numbers, last_classes]], axis=1)
         valid = np.stack(valid_inside(rules, rows, open_types, actions), axis=1)
-        pair = _mask(raw, valid)
+        masked = _mask(raw, valid)
         # Of equal scores spaCy takes the first class.
-        first_is_last = actions.last_classes[open_types] < actions.in_classes[open_types]
-        continues = np.where(first_is_last, pair[:, 0] > pair[:, 1], pair[:, 0] >= pair[:, 1]) & valid[:, 0]
+        goes_on = np.where(last_classes < in_classes, masked[:, 0] > masked[:, 1], masked[:, 0] >= masked[:, 1]) & valid[:, 0]
+        probabilities = _softmax(masked)
+        path[open_entities] *= np.where(goes_on, probabilities[:, 0], probabilities[:, 1])
+        round_tokens.append(rows)
+        round_entities.append(open_entities)
+        round_closing.append(probabilities[:, 1])
         is_possible = valid.any(axis=1)
-        probabilities = _softmax(pair)
-        path[open_entities] *= np.where(continues, probabilities[:, 0], probabilities[:, 1])
-        entity_parts.append(open_entities)
-        token_parts.append(rows)
-        closing_parts.append(probabilities[:, 1])
         ends[open_entities] = np.where(is_possible, rows + 1, -1)  # -1: neither I- nor L- is valid
-        open_entities = open_entities[continues & is_possible]
-    return _EntityHypotheses(
-        starts, ends, types, path, np.concatenate(entity_parts), np.concatenate(token_parts), np.concatenate(closing_parts)
-    )
+        open_entities = open_entities[goes_on & is_possible]
+    entities, of_entity = FoundEntities(starts, ends, types, path), np.concatenate(round_entities)
+    return _EntityHypotheses(entities, np.concatenate(round_tokens), of_entity, np.concatenate(round_closing))
 
 
 def _keep_reached(
-    hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: Bools, bounds: Ints
+    hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: NDArray[np.bool_], bounds: Ints
 ) -> GreedyDecoding:
-    """Keep the entities that begin outside of earlier ones, from left to right; as in spaCy, decoding stops at dead ends.
+    """Keep the entities that begin outside of earlier ones, from left to right; none after the token where decoding stops.
 
-    openings (Floats): P of each opening of a token (GreedyDecoding). stuck (Bools): Whether it has no valid opening.
+    openings (Floats): As in GreedyDecoding. stuck (NDArray[bool]): Whether decoding stops at each token.
     bounds (Ints): First token of each Doc, then the number of all tokens.
     """
-    dead_ends = np.flatnonzero(stuck)  # tokens without a valid transition; an end of -1 means that decoding stops
-    starts = np.concatenate([hypotheses.starts, dead_ends])
-    ends = np.concatenate([hypotheses.ends, np.full(len(dead_ends), -1)])
+    entities, dead_ends = hypotheses.entities, np.flatnonzero(stuck)
+    # Stuck tokens are added as entities with the end -1, in which decoding stops.
+    starts = np.concatenate([entities.starts, dead_ends])
+    ends = np.concatenate([entities.ends, np.full(len(dead_ends), -1)])
     order = np.argsort(starts, kind="stable")
-    kept_numbers = []
-    free_from = 0
-    for number, start, end in zip(order.tolist(), starts[order].tolist(), ends[order].tolist(), strict=True):
+    kept = []  # indices of entities
+    free_from = 0  # the first token that no kept entity contains
+    for index, start, end in zip(order.tolist(), starts[order].tolist(), ends[order].tolist(), strict=True):
         if start < free_from:
             continue
-        if end < 0:  # no transition is valid: the rest of the Doc is not decoded
+        if end < 0:  # the rest of the Doc is not decoded
             free_from = int(bounds[np.searchsorted(bounds, start, side="right")])
-            continue
-        kept_numbers.append(number)
-        free_from = end
-    keep = np.array(kept_numbers, dtype=np.intp)
-    is_kept = np.zeros(len(hypotheses.starts), dtype=bool)
-    is_kept[keep] = True
-    of_kept = is_kept[hypotheses.of_entity]
-    opener = np.arange(len(openings))  # of each token the first token of its entity, or itself
-    opener[hypotheses.tokens[of_kept]] = hypotheses.starts[hypotheses.of_entity[of_kept]]
-    closing = np.full(len(openings), np.nan)  # P that the entity ends with the token; NaN outside of entities
-    closing[hypotheses.tokens[of_kept]] = hypotheses.closing[of_kept]
-    entities = FoundEntities(hypotheses.starts[keep], hypotheses.ends[keep], hypotheses.types[keep], hypotheses.path[keep])
-    return GreedyDecoding(actions, openings, entities, opener, closing)
+        else:
+            kept.append(index)
+            free_from = end
+    is_kept = np.zeros(len(entities), dtype=bool)
+    is_kept[kept] = True
+    of_kept = is_kept[hypotheses.of_entity]  # whether each of `hypotheses.tokens` is in a kept entity
+    tokens = hypotheses.tokens[of_kept]
+    opener, closing = np.arange(len(openings)), np.full(len(openings), np.nan)
+    opener[tokens] = entities.starts[hypotheses.of_entity[of_kept]]
+    closing[tokens] = hypotheses.closing[of_kept]
+    return GreedyDecoding(actions, openings, entities.take(np.array(kept, dtype=np.intp)), opener, closing)

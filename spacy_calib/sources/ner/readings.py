@@ -17,8 +17,7 @@ from ...types import Floats, Ints
 from .actions import Bools
 from .decoding import FoundEntities, GreedyDecoding
 
-PREFIXES = ("B", "I", "L", "U")
-_EntityKey = tuple[int, int, int]
+_EntityKey = tuple[int, int, int]  # start, end, index of the type
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ def type_labels(types: Sequence[str]) -> tuple[str, ...]:
 
 def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of the columns of `EntityReading.biluo_marginals`: "O", then B-, I-, L- and U- of each type."""
-    return ("O", *(f"{prefix}-{label}" for label in types for prefix in PREFIXES))
+    return ("O", *(f"{prefix}-{label}" for label in types for prefix in "BILU"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,26 +124,15 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities
-    first = np.searchsorted(entities.starts, starts).tolist()
-    last = np.searchsorted(entities.starts, ends).tolist()
+    firsts, lasts = np.searchsorted(entities.starts, starts), np.searchsorted(entities.starts, ends)  # entities of each Doc
     readings: list[EntityReading] = []
-    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        part = slice(first[i], last[i])
-        readings.append(
-            GreedyReading(
-                batch.actions.types,
-                FoundEntities(
-                    entities.starts[part] - start,
-                    entities.ends[part] - start,
-                    entities.types[part].copy(),
-                    entities.path[part].copy(),
-                ),
-                Preset.from_doc(docs[i], ignore_entities),
-                batch.openings[start:end].copy(),
-                batch.opener[start:end] - start,
-                batch.closing[start:end].copy(),
-            )
-        )
+    for doc, start, end, first, last in zip(docs, starts, ends, firsts, lasts, strict=True):
+        # Copies, so that the arrays of the batch are not kept in memory as long as one of its Docs.
+        openings, closing = batch.openings[start:end].copy(), batch.closing[start:end].copy()
+        found = entities.take(np.arange(first, last))
+        doc_entities = FoundEntities(found.starts - start, found.ends - start, found.types, found.path)
+        preset, opener = Preset.from_doc(doc, ignore_entities), batch.opener[start:end] - start
+        readings.append(GreedyReading(batch.actions.types, doc_entities, preset, openings, opener, closing))
     return readings
 
 
@@ -189,31 +177,38 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return a reading for each beam of `beam_parse`. final_entities: Predicted ones of each Doc; None for the best parse's."""
+    """Return a reading for each beam, one per Doc, of `beam_parse`.
+
+    types (tuple[str, ...]): Entity types. presets (Sequence[Preset]): Of each Doc. final_entities (Sequence | None): The
+    predicted entities of each Doc; None for those of the best parse.
+    """
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):
         parses = recognizer.moves.get_beam_parses(beam)  # (probability, entities) of each, the best first
-        masses = _entity_probabilities(parses, column)
+        probabilities = _entity_probabilities(parses, column)
         if final_entities is None:
             final_keys = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
             final_keys = set(final_entities[i].triples())
-        keys = sorted(final_keys | set(masses))
-        table = np.array(keys, dtype=np.intp).reshape(-1, 3)
-        path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
-        entities = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
+        keys = sorted(final_keys | set(probabilities))
+        starts, ends, kinds = np.array(keys, dtype=np.intp).reshape(-1, 3).T
+        path = np.array([min(1.0, probabilities.get(key, 0.0)) for key in keys])
+        entities = FoundEntities(starts, ends, kinds, path)
         is_chosen = np.array([key in final_keys for key in keys], dtype=bool)
         readings.append(BeamReading(types, entities.take(is_chosen), preset, entities, is_chosen))
     return readings
 
 
 def _entity_probabilities(parses: list[Any], column: dict[str, int]) -> dict[_EntityKey, float]:
-    """Return (start, end, type index) -> share of the parses, by probability, with this entity. column: Type -> index."""
+    """Return (start, end, type index) -> sum of the probabilities of the parses with this entity, as a share of all parses.
+
+    parses (list): (probability, [(start, end, type)]) of each. column (dict): Type -> index.
+    """
     total = sum(mass for mass, _ in parses)
-    masses: defaultdict[_EntityKey, float] = defaultdict(float)
+    shares: defaultdict[_EntityKey, float] = defaultdict(float)
     for mass, entities in parses:
         for start, end, label in entities:
             if label:  # a blocked token is listed as an entity without a type
-                masses[start, end, column[label]] += mass / total
-    return masses
+                shares[start, end, column[label]] += mass / total
+    return shares

@@ -60,28 +60,27 @@ class CalibEntityRecognizer(EntityRecognizer):
     def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
         """Set the entities, as spaCy does, and remember for each Doc the probabilities ("reading") that `predict` returned."""
         super().set_annotations(docs, states_or_beams)
-        # Without any tokens in the batch `predict` returns spaCy's states, which have no readings.
+        # For a batch without any tokens `predict` returns spaCy's states, which have no readings.
         for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
             kept_readings.keep(doc, self.name, reading)
 
 
 def _replay(state: Any, reading: EntityReading) -> None:
-    """Bring a new state of spaCy's parser to its end, with the entities of a reading."""
-    position = 0  # the token that comes next; a push with a pop steps over it
+    """Bring a new state of spaCy's recognizer to its end, with the entities of a reading."""
+    position = 0  # the next token
     for start, end, label in reading.entity_hashes():
-        for _ in range(start - position):
-            state.push()
-            state.pop()
+        _skip_tokens(state, start - position)
         state.open_ent(label)
-        for _ in range(end - start - 1):
-            state.push()
-            state.pop()
-        state.close_ent()
-        state.push()
-        state.pop()
+        _skip_tokens(state, end - start - 1)
+        state.close_ent()  # at the last token
+        _skip_tokens(state, 1)
         position = end
-    for _ in range(reading.n_tokens - position):
-        state.push()
+    _skip_tokens(state, reading.n_tokens - position)
+
+
+def _skip_tokens(state: Any, n: int) -> None:
+    for _ in range(n):
+        state.push()  # onto the stack, and off it again
         state.pop()
 
 
@@ -192,12 +191,10 @@ class NerSource(TransitionSource):
 
     def _spans(self, reading: EntityReading, marginals: Floats) -> Spans:
         """Return the entities of a Doc, then its candidates, without those with preset tokens. marginals: From `_marginals`."""
-        entity_sets = [(reading.entities, True), (reading.candidates, False)]
-        starts = np.concatenate([entities.starts for entities, _ in entity_sets])
-        ends = np.concatenate([entities.ends for entities, _ in entity_sets])
-        types = np.concatenate([entities.types for entities, _ in entity_sets])
-        probabilities = np.concatenate([entities.path for entities, _ in entity_sets])
-        chosen_mask = np.concatenate([np.full(len(entities), is_chosen) for entities, is_chosen in entity_sets])
+        chosen, rejected = reading.entities, reading.candidates
+        starts, ends = np.concatenate([chosen.starts, rejected.starts]), np.concatenate([chosen.ends, rejected.ends])
+        types, probabilities = np.concatenate([chosen.types, rejected.types]), np.concatenate([chosen.path, rejected.path])
+        is_chosen = np.arange(len(starts)) < len(chosen)
         lengths = ends - starts
         firsts = np.cumsum(lengths) - lengths
         offsets = np.arange(lengths.sum()) - np.repeat(firsts, lengths)  # position of each token in its entity
@@ -207,9 +204,10 @@ class NerSource(TransitionSource):
         else:  # four columns for each type: B, I, L, U
             is_first, is_last = offsets == 0, offsets == np.repeat(lengths, lengths) - 1
             columns = 1 + 4 * kinds + np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
-        spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, chosen_mask)
+        spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, is_chosen)
         has_scores = np.ones(len(starts), dtype=bool)  # of each entity: whether all its tokens have a score
-        has_scores[np.repeat(np.arange(len(starts)), lengths)[np.isnan(spans.token_scores)]] = False
+        entity_of_token = np.repeat(np.arange(len(starts)), lengths)
+        has_scores[entity_of_token[np.isnan(spans.token_scores)]] = False
         return spans if has_scores.all() else spans.take(has_scores)
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:

@@ -23,10 +23,8 @@ from ..heads import step_scorer
 Bools = NDArray[np.bool_]
 # Numbers of state features of spaCy's architectures: without and with `extra_state_tokens`.
 STATE_WIDTHS = (8, 13)
-# Maximum number of scores in memory before probabilities are summed.
-_CELLS = 1 << 21
-# Minimum of probabilities before their logarithm is taken.
-_TINY = 1e-9
+_CELLS = 1 << 21  # maximum number of scores in memory before probabilities are summed
+_TINY = 1e-9  # minimum of probabilities before their logarithm is taken
 # What a transition does, as spaCy names it (arc_eager): S, D, L, R and B.
 N_MOVES = 5
 SHIFT, REDUCE, LEFT, RIGHT, BREAK = range(N_MOVES)
@@ -56,10 +54,6 @@ class ParserActions:
         return np.array([label == SUBTOKEN for label in self.labels], dtype=bool)
 
     @cached_property
-    def has_subtokens(self) -> bool:
-        return bool(self.subtokens.any())
-
-    @cached_property
     def masks(self) -> NDArray[np.float32]:
         """Row for each set of valid moves (one bit per move): 0 for classes with these moves, else -inf; (32, n_classes)."""
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
@@ -83,8 +77,8 @@ def read_actions(moves: Any) -> ParserActions:
 def arc_labels(actions: ParserActions) -> tuple[str, ...]:
     """Return the distinct arc labels that a token may get, in the parser's order, without the part from DECORATION on."""
     arc_classes = np.flatnonzero(np.isin(actions.moves, (LEFT, RIGHT, BREAK)))  # the label of BREAK is that of roots
-    plain = [actions.labels[number].partition(DECORATION)[0] for number in arc_classes.tolist()]
-    return tuple(dict.fromkeys(label for label in plain if label))
+    labels = [actions.labels[number].partition(DECORATION)[0] for number in arc_classes.tolist()]
+    return tuple(dict.fromkeys(label for label in labels if label))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +166,7 @@ class ParserStates:
         # The set of valid moves is a number, the row of its precomputed mask.
         result = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
         result += scores
-        if self.actions.has_subtokens:
+        if SUBTOKEN in self.actions.labels:
             result[(s0 != b0 - 1)[:, None] & self.actions.subtokens] = -np.inf  # only neighbours can be joined
         return result
 
@@ -225,7 +219,7 @@ class _DecodingTrace:
         if not self.steps:
             return
         step_tokens, step_scores, step_transitions = zip(*self.steps, strict=True)
-        # Of the n decisions in all recorded steps, shapes (4, n), (n, n_classes) and (n,).
+        # Of the n decisions in all recorded steps; shapes (4, n), (n, n_classes) and (n,).
         tokens, scores = np.concatenate(step_tokens, axis=1), np.concatenate(step_scores)
         transitions = np.concatenate(step_transitions)
         self.steps, self.n_cells = [], 0
@@ -235,10 +229,11 @@ class _DecodingTrace:
         rows = np.arange(len(transitions))
         by_move = self.states.actions.by_move(odds).astype(np.float64) / sums[:, None]  # P(each of the five moves), (n, 5)
         moves = self.states.actions.moves[transitions]
-        move_probabilities = by_move[rows, moves]
+        move_probabilities = by_move[rows, moves]  # of the move that was taken
         b0, _, s0, _ = tokens
-        is_left, is_right = moves == LEFT, moves == RIGHT  # S0, or B0, gets a head
-        child = np.where(is_left, s0, b0)[is_arc := is_left | is_right]
+        is_left, is_right = moves == LEFT, moves == RIGHT
+        is_arc = is_left | is_right
+        child = np.where(is_left, s0, b0)[is_arc]  # the token that gets a head
         self.head[child] = move_probabilities[is_arc]  # the last decision about a token counts
         self.arc[child] = odds[rows, transitions][is_arc] / sums[is_arc]
         # A decision is about S0, which LEFT would give a head, and about B0, which RIGHT would.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class CalibDependencyParser(DependencyParser):
         """Set heads and labels, as spaCy does, and remember the arcs and their probabilities."""
         n_tokens = [len(doc) for doc in docs]
         super().set_annotations(docs, states)
+        # For a batch without any tokens `predict` returns spaCy's states, which have no readings.
         for doc, probabilities, n in zip(docs, getattr(states, "readings", ()), n_tokens, strict=False):
             if len(doc) == n:  # else tokens were merged by their arcs
                 kept_readings.keep(doc, self.name, ArcReading(probabilities, arcs_on(doc)))
@@ -111,10 +112,10 @@ class ParserSource(TransitionSource):
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe  # remembered, as whole trees of these Docs can be sampled later
+        # Offset of the head and label hash of each token: on the Docs, and as the parser set them.
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
-        hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
-        columns = columns_of(hashes, self.labels(pipe))
         parser_arcs = np.concatenate([reading.arcs for reading in readings])
+        columns = columns_of(np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs]), self.labels(pipe))
         is_unchanged = (arcs[:, 0] == parser_arcs[:, 0]) & (columns >= 0)  # the same head, and a label of the parser
         if self.event == "arc":
             is_unchanged &= arcs[:, 1] == parser_arcs[:, 1]
@@ -123,14 +124,16 @@ class ParserSource(TransitionSource):
         rows = np.flatnonzero(is_unchanged)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
         # absent=NaN: only the label of a token's arc has a score, and nothing is known about its other labels.
-        return SparseScores(marginals, _sentences(docs, scores), absent=np.nan, further_scores=_hints(readings, arcs[:, 0]))
+        return SparseScores(
+            marginals, _sentences(docs, scores), absent=np.nan, further_scores=_arc_features(readings, arcs[:, 0])
+        )
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
         """Parse copies of the Docs without arcs and sentences. RAISES C024: NaN scores. C271: states of another kind."""
         copies = [clear_copy(doc, keep_arcs=False) for doc in docs]
         states, probabilities = predict_arcs(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
-        return [ArcReading(of_doc, arcs_on(copy)) for of_doc, copy in zip(probabilities, copies, strict=True)]
+        return [ArcReading(doc_arcs, arcs_on(copy)) for doc_arcs, copy in zip(probabilities, copies, strict=True)]
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return ("",)
@@ -145,25 +148,25 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
     ends = np.append(starts[1:], len(is_start))
     token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
     n = len(starts)
-    # One label, scores that are set below, and all sentences are on their Doc.
+    # All have label 0 and are on their Doc; their scores are set below.
     spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
     is_scored = ~np.isnan(np.add.reduceat(token_scores, starts))
     spans = spans.take(is_scored)
-    return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.on_doc)
+    return replace(spans, scores=product_of(spans))
 
 
-def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
+def _arc_features(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
     """Return description -> feature of each token's arc, for a context that adjusts scores. heads: Offset of each head."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")
     }
-    children = np.flatnonzero(heads != 0)
-    dependents = np.bincount(children + heads[children], minlength=len(heads))
+    children = np.flatnonzero(heads != 0)  # a root is its own head
+    n_dependents = np.bincount(children + heads[children], minlength=len(heads))
     return {
         "certainty of the decision for the head": log_odds(columns["head"], _CLIP),
         "certainty of the label, given the head": log_odds(columns["arc"] / np.maximum(columns["head"], 1e-12), _CLIP),
         "certainty of all decisions about the token": log_odds(columns["path"], _CLIP),
         "certainty of the least certain one": log_odds(columns["minimum"], _CLIP),
-        "how many words depend on it": np.log1p(dependents),
+        "how many words depend on it": np.log1p(n_dependents),
     }

@@ -13,7 +13,7 @@ from spacy_calib.plugins.pretrained.names import (
     NameLists,
     checksum,
     load_lists,
-    name_flags,
+    match_lists,
     read_list,
     words_of,
 )
@@ -91,7 +91,7 @@ def test_names_are_folded_words(text, words):
 def test_what_lists_say_of_an_entity(text, kind, expected):
     columns = {name: np.array(values) for name, values in read(text).items()}
     first, end = np.array([0]), np.array([len(text.split())])
-    flags = name_flags(np.array([kind]), columns, first, end, first, end - 1)
+    flags = match_lists(np.array([kind]), columns, first, end, first, end - 1)
     assert list(flags) == [*SUPPORTS, *CONTRADICTIONS]
     assert {name for name, mask in flags.items() if mask[0]} == expected
 
@@ -101,7 +101,7 @@ def test_what_lists_say_of_an_entity(text, kind, expected):
 )
 def test_an_article_and_a_possessive_may_be_listed(text, start, end):
     columns = {name: np.array(values) for name, values in read(text).items()}
-    flags = name_flags(np.array(["ORG"]), columns, np.array([start]), np.array([end]), np.array([0]), np.array([1]))
+    flags = match_lists(np.array(["ORG"]), columns, np.array([start]), np.array([end]), np.array([0]), np.array([1]))
     assert flags["organization"].tolist() == [True]
 
 

@@ -12,7 +12,7 @@ def test_the_memory_of_this_machine_is_known():
     assert 1 << 28 < memory.machine_memory() < 1 << 50
 
 
-@pytest.mark.parametrize(("command", "bytes_per_token"), [("rank", memory.SCORES), ("audit", memory.DOCS)])
+@pytest.mark.parametrize(("command", "bytes_per_token"), [("rank", memory.SCORE_BYTES), ("audit", memory.DOC_BYTES)])
 def test_what_does_not_fit_is_refused_with_a_number_of_tokens(
     calibrated, test_file, tmp_path, monkeypatch, command, bytes_per_token
 ):
@@ -26,7 +26,7 @@ def test_what_does_not_fit_is_refused_with_a_number_of_tokens(
 
 def test_a_queue_of_all_tokens_takes_more_than_one_of_some(calibrated, test_file, tmp_path, monkeypatch):
     n_tokens = json_of("rank", calibrated, test_file, "--repeats")["units"]
-    monkeypatch.setattr(memory, "machine_memory", lambda: 2 * n_tokens * memory.SCORES)
+    monkeypatch.setattr(memory, "machine_memory", lambda: 2 * n_tokens * memory.SCORE_BYTES)
     assert json_of("rank", calibrated, test_file, "--repeats", "--top", 5)["units"] == n_tokens
     path = tmp_path / "queue.jsonl"
     outcome = calib("rank", calibrated, test_file, "--output", path)

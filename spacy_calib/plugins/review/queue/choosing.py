@@ -23,10 +23,10 @@ class QueuePlan:
     """Settings that decide which units are in a queue, and in which order.
 
     kind (str): One of units.KINDS. order (str): One of orders.ORDERS. seed (int): Of random choices. min_words (int):
-    Minimum of words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are
-    below it (False). repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum number of units, and
-    of units of one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled (Digests | None): Of
-    texts that are labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones.
+    Minimum of words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True), or only
+    those below it (False); None for all. repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum
+    number of units, and of units of one document. is_stratified (bool): Sample n documents with `sample_documents`. labelled
+    (Digests | None): Of texts that are labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones.
     """
 
     kind: str
@@ -52,16 +52,16 @@ class QueuePlan:
 class Queue:
     """The units chosen for review, in order.
 
-    corpus (ScoredCorpus): The corpus of the units. units (ReviewUnits): All units of the corpus. values (Floats): Value of each
-    token, by `token_doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units, first to last.
-    candidates (Ints): Indices of all that may be chosen. left_out (dict): Number of units left out as "accepted", "below",
-    "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
+    corpus (ScoredCorpus): The corpus of the units. units (ReviewUnits): All units of the corpus. doubts (Floats): Doubt of each
+    token, by `token_doubts`. priorities (Floats): Priority of each unit. order (Ints): Indices of the chosen units, first to
+    last. candidates (Ints): Indices of all that may be chosen. left_out (dict): Number of units left out as "accepted",
+    "below", "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
     corpus: ScoredCorpus
     units: ReviewUnits
-    values: Floats
-    scores: Floats
+    doubts: Floats
+    priorities: Floats
     order: Ints
     candidates: Ints
     left_out: dict[str, int]
@@ -70,15 +70,15 @@ class Queue:
 
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     """Choose the units of a corpus to review and their order, by a plan."""
-    units, values = units_of(corpus, plan.kind), token_doubts(corpus, plan.order)
+    units, doubts = units_of(corpus, plan.kind), token_doubts(corpus, plan.order)
     words, keys = units.counts(corpus.lengths), unit_keys(corpus, units)
     if plan.is_stratified:
-        scores = units.sums(values) / words.clip(1)  # expected share of wrong labels
+        priorities = units.sums(doubts) / words.clip(1)  # expected share of wrong labels
     else:
-        scores = unit_doubts(corpus, units, plan.order, plan.seed)
-        scores = 1 - scores if plan.accepted else scores  # the most certain first
+        priorities = unit_doubts(corpus, units, plan.order, plan.seed)
+        priorities = 1 - priorities if plan.accepted else priorities  # the most certain first
     no_unit = np.full(len(units), False)
-    # With plan.accepted units are entities, and one on the other side of its cut-off is left out.
+    # If plan.accepted is set, the units are entities; those on the other side of their cut-offs are left out.
     is_unwanted = no_unit if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
     is_left_out = {
         "accepted": no_unit if plan.accepted else is_unwanted,
@@ -87,13 +87,13 @@ def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
         "excluded": no_unit if plan.labelled is None else find_labelled(corpus, units, keys, plan.labelled),
     }
     documents = corpus.documents_of(corpus.docs[units.firsts])
-    chosen_units = select_units(plan, scores, units.raw, documents, words, keys, is_left_out)
-    return Queue(corpus, units, values, scores, *chosen_units, plan.sampling)
+    order, candidates, left_out = select_units(plan, priorities, units.raw, documents, words, keys, is_left_out)
+    return Queue(corpus, units, doubts, priorities, order, candidates, left_out, plan.sampling)
 
 
 def select_units(
     plan: QueuePlan,
-    scores: Floats,
+    priorities: Floats,
     ties: Floats,
     documents: Ints,
     words: Ints,
@@ -102,19 +102,21 @@ def select_units(
 ) -> tuple[Ints, Ints, dict[str, int]]:
     """Choose units by a plan, from the data of n units; all arrays have shape (n,).
 
-    scores (Floats): Priority. ties (Floats): Raw scores, which order units with equal priorities, the smallest first. documents
-    (Ints): Number of the document. words (Ints): Number of words. keys (Digests): From `unit_keys`, equal for equal texts.
-    is_left_out (dict): Reason -> whether the unit is left out for it; of several reasons the first counts. RETURNS (tuple):
-    Indices of the chosen units, first to last; of all candidates, in text order; the number of units left out for each reason.
+    priorities (Floats): Units with the highest come first. ties (Floats): Raw scores, which order units with equal priorities,
+    the smallest first. documents (Ints): Number of the document. words (Ints): Number of words. keys (Digests): From
+    `unit_keys`, equal for repeats. is_left_out (dict): Reason -> whether the unit is left out for it; the first reason counts.
+    RETURNS (tuple): Indices of the chosen units, first to last; indices of all candidates, in text order; reason -> number of
+    units left out for it.
     """
-    order = np.lexsort((ties, -scores))  # highest priority first; equal units stay in text order
+    order = np.lexsort((ties, -priorities))  # equal units stay in text order
     left_out = {}
     for reason, has_reason in is_left_out.items():
         left_out[reason] = int(has_reason[order].sum())
         order = order[~has_reason[order]]
     n_with_repeats = len(order)
     if not (plan.repeats or plan.accepted or plan.is_sample):  # a list or a sample of entities has each of them
-        order = order[np.sort(np.unique(keys[order], return_index=True)[1])]  # the first of equal texts
+        first_of_repeats = np.unique(keys[order], return_index=True)[1]
+        order = order[np.sort(first_of_repeats)]
     left_out["repeats"] = n_with_repeats - len(order)
     candidates = np.sort(order)
     if plan.per_doc is not None:
@@ -123,7 +125,7 @@ def select_units(
     if plan.is_sample:
         order = candidates[sample_entities(documents[candidates], n, plan.seed)]
     elif plan.is_stratified:
-        order = order[sample_documents(scores[order], words[order], n, plan.seed)]
+        order = order[sample_documents(priorities[order], words[order], n, plan.seed)]
     return order[:n], candidates, left_out
 
 
@@ -147,9 +149,9 @@ def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> 
         documents only if there are too few others.
     """
     sizes = np.asarray(words, dtype=np.intp)
-    order = np.argsort(sizes, kind="stable")
-    rank = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())  # the first that is not too short
-    candidates = np.flatnonzero(sizes >= sizes[order[rank]]) if len(sizes) else order
+    order = np.argsort(sizes, kind="stable")  # the shortest first
+    n_short = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())
+    candidates = np.flatnonzero(sizes >= sizes[order[n_short]]) if len(sizes) else order
     if len(candidates) < n:
         candidates = np.arange(len(sizes))
     return candidates[stratified_sample(doubt[candidates], n, seed)]
@@ -177,17 +179,16 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
 def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
     """Sample entities with equal probability, from as many documents as possible.
 
-    Randomized systematic sampling (Hartley and Rao 1962): documents and the entities of each in random order, of which every (m
-    / n)th is taken from a random start. So a document is sampled with a probability proportional to its entities, with one of
-    them; with more than m / n it gives several, as some must if n exceeds the number of documents. Draws with replacement
-    would be independent; this sample varies a little less.
+    Randomized systematic sampling (Hartley and Rao 1962): documents, and the entities of each, are put in random order; every
+    (m / n)th entity is taken, from a random start. So only documents with more than m / n entities can give several.
 
     documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. RETURNS (Ints): min(n, m) indices, in
     random order: the first few of them are a sample, too.
     """
-    rng, (_, codes) = np.random.default_rng(seed), np.unique(documents, return_inverse=True)
-    n, m = min(n, len(codes)), len(codes)
+    rng, document_index = np.random.default_rng(seed), np.unique(documents, return_inverse=True)[1]
+    m, n_documents = len(document_index), int(document_index.max(initial=-1)) + 1
+    n = min(n, m)
     # Entities sorted by a random number of their document, then by one of their own.
-    order = np.lexsort((rng.random(m), rng.permutation(int(codes.max(initial=-1)) + 1)[codes]))
-    picks = (np.arange(n) + rng.random()) * (m / max(1, n))
-    return rng.permutation(order[np.minimum(picks.astype(np.intp), m - 1)])
+    order = np.lexsort((rng.random(m), rng.permutation(n_documents)[document_index]))
+    places = (np.arange(n) + rng.random()) * (m / max(1, n))  # in `order`; the start is random
+    return rng.permutation(order[np.minimum(places.astype(np.intp), m - 1)])

@@ -80,8 +80,8 @@ def to_label_studio(task: Task) -> dict[str, Any]:
 
 def to_doccano(task: Task) -> dict[str, Any]:
     """Return a record of doccano's sequence labeling: [start, end, label] of each span; for a document, its label instead."""
-    whole = _is_category(task)
-    labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
+    is_category = _is_category(task)
+    labels = [span.label if is_category else [span.start, span.end, span.label] for span in task.spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}
 
 
@@ -91,8 +91,8 @@ def to_argilla(task: Task) -> dict[str, Any]:
         "value": [{"start": span.start, "end": span.end, "label": span.label} for span in task.spans],
         "score": [round(span.score, _DIGITS) for span in task.spans],
     }
-    if _is_category(task):  # one label and its score, in place of lists
-        suggestion = {key: values[0] if key == "score" else values[0]["label"] for key, values in suggestion.items() if values}
+    if _is_category(task) and task.spans:  # one label and its score, in place of lists
+        suggestion = {"value": task.spans[0].label, "score": round(task.spans[0].score, _DIGITS)}
     metadata = {
         key: value if _is_metadata(value) else json.dumps(value, ensure_ascii=False) for key, value in _meta(task).items()
     }
@@ -106,6 +106,7 @@ def _is_metadata(value: Any) -> bool:
 
 
 def _is_category(task: Task) -> bool:
+    """Return whether the task asks about the one label of a document, not about spans."""
     return task.unit == DOCUMENT and task.has_one_label
 
 
@@ -118,8 +119,8 @@ def _meta(task: Task) -> dict[str, Any]:
         **QUEUE_MARK, "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc,
         "sentence": task.sentence, "unit": task.unit, "drawn": task.sampling,
     }  # fmt: skip
+    # The spans that the task asks about, if their answers leave the rest of the text unlabelled.
     spans = [f"{span.start} {span.end} {span.label}" for span in task.spans]
-    # An answer about some spans leaves the rest of the text unlabelled.
     if spans and (task.asks_each_span or task.unit in _PARTIAL_UNITS):
         ours["asked"] = spans[0] if task.unit in _PARTIAL_UNITS else spans
     if task.unit == DOCUMENT:
@@ -199,6 +200,7 @@ def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
 
 
 def _cell(value: Any) -> object:
+    """Return a value as a cell of a table: floats rounded, "" for None."""
     return round(value, _DIGITS) if isinstance(value, float) else "" if value is None else value
 
 

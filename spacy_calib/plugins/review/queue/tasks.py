@@ -87,37 +87,37 @@ def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[st
     """Return the task of the unit at an index of `queue.order`. The other arguments are those of `tasks_of`."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
     # First token in the corpus, and the one after the last: of the unit, and of the text that shows it.
-    unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
-    first, last = _find_context(corpus, unit_first, unit_last)
-    doc, right, tokens = int(corpus.docs[unit_first]), int(units.right[number]), _offsets(corpus, first, last)
-    doc_start, is_row = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit  # a row has scores of its tags
-    focus, alternatives = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if is_row else {}
+    first, last = int(units.firsts[number]), int(units.lasts[number])
+    text_first, text_last = _find_context(corpus, first, last)
+    tokens, doc = _offsets(corpus, text_first, text_last), int(corpus.docs[first])
+    doc_start, right, gold = int(corpus.doc_starts[doc]), int(units.right[number]), int(corpus.gold[first])
+    is_row = units.kind == corpus.row_unit  # one token (or document), with scores of its tags
+    focus, alternatives = corpus.text(first, last), sort_tags(corpus, first) if is_row else {}
     if units.kind in ("sentence", DOCUMENT) and not is_row:  # a unit of several rows
-        focus, alternatives = find_doubtful_word(corpus, unit_first, unit_last, queue.values)
-    gold = int(corpus.gold[unit_first])
+        focus, alternatives = find_doubtful_word(corpus, first, last, queue.doubts)
     return Task(
-        text=corpus.text(first, last),
+        text=corpus.text(text_first, text_last),
         tokens=tokens,
-        spans=_spans(corpus, units, number, first, tokens, gold_names),
+        spans=_spans(corpus, units, number, text_first, tokens, gold_names),
         unit=units.kind,
         has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
         doc=doc,
-        sentence=None if units.kind == DOCUMENT else int(corpus.sentences[unit_first] - corpus.sentences[doc_start]),
-        start=None if corpus.of_documents else unit_first - doc_start,
-        end=None if corpus.of_documents else unit_last - doc_start,
-        words=int(corpus.lengths[unit_first:unit_last].sum()),
+        sentence=None if units.kind == DOCUMENT else int(corpus.sentences[first] - corpus.sentences[doc_start]),
+        start=None if corpus.of_documents else first - doc_start,
+        end=None if corpus.of_documents else last - doc_start,
+        words=int(corpus.lengths[first:last].sum()),
         origin=corpus.origin(doc),
         rank=index + 1,
         score=float(units.calibrated[number]),
         raw=float(units.raw[number]),
-        priority=float(queue.scores[number]),
+        priority=float(queue.priorities[number]),
         alternatives=alternatives,
         gold=corpus.names[gold] if is_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
         sampling=queue.sampling,
         asks_each_span=asks_each_span,
-        place=(int(corpus.offsets[unit_first]), int(corpus.offsets[unit_last - 1]) + len(corpus.words[unit_last - 1])),
+        place=(int(corpus.offsets[first]), int(corpus.offsets[last - 1]) + len(corpus.words[last - 1])),
     )
 
 
@@ -132,7 +132,7 @@ def _find_context(corpus: ScoredCorpus, first: int, last: int) -> tuple[int, int
 
 
 def _offsets(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, bool]]:
-    """Return (start, end, whether a space follows) of tokens first:last, in characters of their text."""
+    """Return (start, end, whether a space follows) of each of tokens first:last, in characters of the text that they form."""
     tokens, start = [], 0
     for word, space in zip(corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist(), strict=True):
         tokens.append((start, start + len(word), space))
@@ -144,49 +144,48 @@ def _spans(
     corpus: ScoredCorpus,
     units: ReviewUnits,
     number: int,
-    offset: int,
+    text_first: int,
     tokens: list[tuple[int, int, bool]],
     gold_names: Mapping[str, str],
 ) -> list[TaskSpan]:
-    """Return a unit's spans: itself if it has one label, else entities or labelled tokens. offset: tokens[0] in the corpus."""
+    """Return the spans to mark in a unit's text: the unit if it has one label, else its entities, else its labelled tokens.
+
+    number (int): Index of the unit. text_first (int): First token of the text. tokens (list): As `Task.tokens`. gold_names
+    (Mapping): As in `tasks_of`.
+    """
     first, last = int(units.firsts[number]), int(units.lasts[number])
-    if units.labels[number] >= 0:
+    has_one_label, are_entities = units.labels[number] >= 0, units.kind == "entity"
+    if has_one_label:
         candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
     elif len(corpus.spans):
-        candidates = _find_spans(corpus, first, last)
+        candidates, are_entities = _find_spans(corpus, first, last), True
     else:
         labelled_tokens = (i for i in range(first, last) if corpus.is_counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
         candidates = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in labelled_tokens]
-    of_entities = units.kind == "entity" or (units.labels[number] < 0 and len(corpus.spans) > 0)
-    names = gold_names if of_entities else {}
-    text_spans = (
-        (max(0, start - offset), min(len(tokens), end - offset) - 1, corpus.names[label], score)
-        for start, end, label, score in candidates
-    )
-    return [
-        TaskSpan(first, last, tokens[first][0], tokens[last][1], names.get(label, label), score)
-        for first, last, label, score in text_spans
-        if first <= last  # not only in white space at the ends, which the text lacks
-    ]
+    spans = []
+    for start, end, label, score in candidates:
+        # Indices in `tokens`. The text lacks white space at its ends, and so perhaps a part of the span, or all of it.
+        span_first, span_last = max(0, start - text_first), min(len(tokens), end - text_first) - 1
+        if span_first <= span_last:
+            name = gold_names.get(corpus.names[label], corpus.names[label]) if are_entities else corpus.names[label]
+            spans.append(TaskSpan(span_first, span_last, tokens[span_first][0], tokens[span_last][1], name, score))
+    return spans
 
 
 def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, int, float]]:
     """Return (start, end, index of the label, calibrated score) of the scored spans in tokens first:last of a corpus."""
-    spans = corpus.spans
-    doc = int(corpus.docs[first])
-    of_doc = np.arange(*np.searchsorted(spans.docs, [doc, doc + 1]))  # indices of its spans, which are sorted by Doc
-    offset = int(corpus.doc_starts[doc])
-    indices = of_doc[(spans.starts[of_doc] + offset >= first) & (spans.ends[of_doc] + offset <= last)]
-    return [
-        (int(spans.starts[i]) + offset, int(spans.ends[i]) + offset, int(spans.labels[i]), float(spans.calibrated[i]))
-        for i in indices.tolist()
-    ]
+    spans, doc = corpus.spans, int(corpus.docs[first])
+    doc_spans = np.arange(*np.searchsorted(spans.docs, [doc, doc + 1]))  # indices of its spans, which are sorted by Doc
+    offset = int(corpus.doc_starts[doc])  # bounds of spans count from the start of their Doc
+    indices = doc_spans[(spans.starts[doc_spans] + offset >= first) & (spans.ends[doc_spans] + offset <= last)]
+    starts, ends = (spans.starts[indices] + offset).tolist(), (spans.ends[indices] + offset).tolist()
+    return list(zip(starts, ends, spans.labels[indices].tolist(), spans.calibrated[indices].tolist(), strict=True))
 
 
 def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
     """Return the tags of a token above the threshold: tag -> calibrated probability, highest first."""
-    part = slice(corpus.indptr[token], corpus.indptr[token + 1])
-    scores = zip(corpus.tags[part].tolist(), corpus.tag_calibrated[part].tolist(), strict=True)
+    entries = slice(corpus.indptr[token], corpus.indptr[token + 1])
+    scores = zip(corpus.tags[entries].tolist(), corpus.tag_calibrated[entries].tolist(), strict=True)
     return {corpus.names[tag]: score for tag, score in sorted(scores, key=lambda pair: -pair[1])}
 
 

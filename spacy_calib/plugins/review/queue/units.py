@@ -57,7 +57,7 @@ class ReviewUnits:
     def _reduce(self, combine: np.ufunc, values: Floats) -> Floats:
         """Combine the values of each unit's tokens, (n,). combine (np.ufunc): np.add, for instance. values: One per token."""
         bounds = np.stack([self.firsts, self.lasts], axis=1).reshape(-1)
-        # The value 0 is appended as a bound may follow the last token; every second result is of the tokens between units.
+        # 0 is appended as a bound may follow the last token. Every second result is dropped: that of tokens between two units.
         return combine.reduceat(np.append(values, 0.0), bounds)[::2] if len(bounds) else np.zeros(0)
 
 
@@ -75,24 +75,22 @@ def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
-    """Return sentences or documents with a scored token: wrong if one is wrong, right if all are. starts: First tokens."""
-    index = np.flatnonzero(corpus.is_counted)
-    # Numbers of the units that have a scored token, and the place in `index` of the first one of each.
-    numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
-    if not len(index):
+    """Return the sentences or documents with a scored token: wrong if one of these is wrong, right if all are.
+
+    starts (Ints): First token of each sentence or document, and the number of all tokens at the end.
+    """
+    tokens = np.flatnonzero(corpus.is_counted)
+    # Numbers of the units that have a scored token, and the place in `tokens` of the first one of each.
+    numbers, firsts = np.unique(np.searchsorted(starts, tokens, side="right") - 1, return_index=True)
+    if not len(tokens):
         empty = np.zeros(0)
-        return ReviewUnits(kind, index, index, index, empty, empty, empty.astype(np.int8))
-    worst = np.minimum.reduceat(np.where(corpus.right[index] == WRONG, WRONG, RIGHT), firsts)
-    all_have_gold = np.minimum.reduceat(corpus.right[index], firsts) != UNKNOWN
-    return ReviewUnits(
-        kind,
-        starts[numbers],
-        starts[numbers + 1],
-        np.full(len(numbers), -1),
-        _products(corpus.raw[index], firsts),
-        _products(corpus.calibrated[index], firsts),
-        np.where((worst == WRONG) | all_have_gold, worst, UNKNOWN).astype(np.int8),
-    )
+        return ReviewUnits(kind, tokens, tokens, tokens, empty, empty, empty.astype(np.int8))
+    worst = np.minimum.reduceat(np.where(corpus.right[tokens] == WRONG, WRONG, RIGHT), firsts)
+    all_have_gold = np.minimum.reduceat(corpus.right[tokens], firsts) != UNKNOWN
+    right = np.where((worst == WRONG) | all_have_gold, worst, UNKNOWN).astype(np.int8)
+    labels = np.full(len(numbers), -1)
+    raw, calibrated = _products(corpus.raw[tokens], firsts), _products(corpus.calibrated[tokens], firsts)
+    return ReviewUnits(kind, starts[numbers], starts[numbers + 1], labels, raw, calibrated, right)
 
 
 def _products(scores: Floats, firsts: Ints) -> Floats:
@@ -107,22 +105,24 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
     """
     if units.kind in ("sentence", DOCUMENT):
         return np.array([digest(corpus.text(*bounds)) for bounds in _bounds(units.firsts, units.lasts)], dtype=np.uint64)
+    # Distinct sentences with a unit, and the index among them of each unit's sentence.
     sentences, index = np.unique(corpus.sentences[units.firsts], return_inverse=True)
-    index, starts = index.reshape(-1), corpus.sentence_starts
-    digests = [digest(corpus.text(*bounds)) for bounds in _bounds(starts[sentences], starts[sentences + 1])]
-    keys: Digests = np.array(digests, dtype=np.uint64)[index]
+    starts, ends = corpus.sentence_starts[sentences], corpus.sentence_starts[sentences + 1]
+    digests = [digest(corpus.text(*bounds)) for bounds in _bounds(starts, ends)]
+    keys: Digests = np.array(digests, dtype=np.uint64)[index.reshape(-1)]
     for tokens in (units.firsts, units.lasts):  # the key depends on the text and both positions in the sentence
-        keys = splitmix64(keys + (tokens - starts[sentences][index]).astype(np.uint64) + STEP)
+        positions = tokens - starts[index.reshape(-1)]
+        keys = splitmix64(keys + positions.astype(np.uint64) + STEP)
     return keys
 
 
 def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
     """Return whether each unit is labelled: its text, its Doc, or one with an equal key is; shape (n_units,).
 
-    keys (Digests): Digest of each unit's text, from `unit_keys`. labelled (Digests): Digests of the labelled texts.
+    keys (Digests): Key of each unit, from `unit_keys`. labelled (Digests): Digests of the labelled documents and sentences.
     """
-    docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
-    in_labelled_doc = np.isin(np.array(docs, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]
+    doc_digests = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
+    in_labelled_doc = np.isin(np.array(doc_digests, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]
     return np.isin(keys, np.union1d(labelled, keys[in_labelled_doc]))
 
 

@@ -178,7 +178,7 @@ def test_dashes_and_stops_are_no_words(least, short):
 
 def test_documents_to_adapt_to_are_sorted_by_their_expected_share_of_errors():
     queue = queue_of(MIXED, QueuePlan("document", "calibrated", n=3, is_stratified=True))
-    assert queue.scores == pytest.approx([1.3 / 4, 0.7 / 3, 0.6])
+    assert queue.priorities == pytest.approx([1.3 / 4, 0.7 / 3, 0.6])
 
 
 def test_equal_ones_are_ordered_by_the_raw_scores():
