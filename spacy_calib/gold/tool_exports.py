@@ -187,7 +187,7 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
 
     def text_of(span: dict[str, Any]) -> str | None:
         first, last = token_by_start.get(span["start"]), token_by_end.get(span["end"])
-        return None if first is None or last is None else "".join(words[first : last + 1])
+        return None if first is None or last is None else "".join([*words[first:last], tokens[last]["text"]])
 
     return [{"text": text_of(span), **span} for span in spans]
 

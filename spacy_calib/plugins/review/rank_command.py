@@ -136,7 +136,7 @@ def rank(
         return result
     if queue_output.form == "spacy" and output is not None:
         rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
-    deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output))
+    deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output, accepted))
     return result
 
 
@@ -266,7 +266,7 @@ def show_sample(result: dict[str, Any]) -> None:
         msg.text(f"At least {100 * row['precision']:g} % right: {reach}.")
 
 
-def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -> None:
+def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, accepted: bool) -> None:
     """Print the first units of the queue, what was left out, how soon errors are found, and how many there are."""
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
@@ -277,7 +277,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     elif result["order"] == "random":
         msg.divider(f"{result['units']:,} {plural}, in random order")
     else:
-        first = "certain" if result["below"] else "doubtful"  # accepted entities come in the opposite order
+        first = "certain" if accepted else "doubtful"
         msg.divider(f"{result['units']:,} {plural}, most {first} first (by {result['order']})")
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:

@@ -276,6 +276,14 @@ def test_the_accepted_names_as_a_table(promised, texts, tmp_path):
     nlp = spacy.load(promised[1])
     found = Counter((doc_id, ent.text) for doc_id, text in text_of.items() for ent in nlp(text).ents if ent._.calib_ent_accept)
     assert found == Counter((row["document"], row["text"]) for row in rows)
+    # A text with nothing below the cut-off.
+    certain = next(
+        row["document"] for row in rows if [ent._.calib_ent_accept for ent in nlp(text_of[row["document"]]).ents] == [True]
+    )
+    (tmp_path / "certain.jsonl").write_text(json.dumps({"text": text_of[certain]}))
+    printed = ok(calib("rank", promised[1], tmp_path / "certain.jsonl", "--accepted")).text
+    assert "1 entities, most certain first" in printed
+    assert "below their cut-off" not in printed
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_guarded():
