@@ -92,7 +92,7 @@ def load_point(point: EntryPoint, thing: str) -> Any:
 class Registry(catalogue.Registry):
     """A registry under spaCy's namespace. An entry that cannot be imported is left out of listings, with a warning.
 
-    places (dict): Name -> "module:object" of the entries of this package, which are imported when they are asked for.
+    name (str): Such as "calib_metrics". places (dict): Entry -> "module:object" of this package, imported on demand.
     """
 
     def __init__(self, name: str):
@@ -126,7 +126,7 @@ REGISTRIES = {name: Registry(name) for name in _NAMES}
 
 @cache
 def _warn_once(name: str, registry: str, why: str) -> None:
-    """Warn that an entry of a registry cannot be used, once for each entry."""
+    """Warn that an entry (name) of a registry (its name) cannot be used, and why; once for each entry."""
     warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
 
 

@@ -164,7 +164,7 @@ class Serializable:
 
     @classmethod
     def read(cls: type[_Instance], value: Any, where: str = "state") -> _Instance:
-        """Check a state and build the object from it. RAISES InvalidState: the state does not have the declared form."""
+        """Check a state and build the object from it. where (str): Its path, for errors. RAISES InvalidState: another form."""
         kind: Any = cls
         saved_fields, form = _saved_form(kind)
         values = form(value, where)
@@ -177,7 +177,7 @@ class Serializable:
 
 
 def plain(kind: type[Serializable]) -> Form:
-    """Return a checking function (Form) for the state of an object of this class; it returns a state, not an object."""
+    """Return a checking function (Form) for the state of an object of the class `kind`; it returns a state, no object."""
 
     def form(value: Any, where: str) -> dict[str, Any]:
         return kind.read(value, where).state()
@@ -253,7 +253,7 @@ def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
-    """Return a copy of an array of distinct unsigned integers in ascending order. RAISES InvalidState: it is not one."""
+    """Return a copy of an array of strictly rising unsigned integers. where: Its path. RAISES InvalidState: it is not one."""
     result = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
     if (result[1:] <= result[:-1]).any():
         raise InvalidState(where, "an array that rises")
@@ -261,14 +261,17 @@ def digests(value: Any, where: str) -> NDArray[np.uint64]:
 
 
 def _array(value: Any, where: str, kinds: str, ndim: int, description: str) -> NDArray[Any]:
-    """Return the value if it is an array with one of the dtype kinds and ndim dimensions. RAISES InvalidState: it is not."""
+    """Return an array, checked: ndim dimensions, dtype.kind in kinds. RAISES InvalidState(where, description): it has not."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != ndim:
         raise InvalidState(where, description if ndim == 1 else f"{description}, with {ndim} dimensions")
     return value
 
 
 def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, Any]) -> str:
-    """Return a sentence on the first value with another length (or shape, if a tuple) than expected; "" if there is none."""
+    """Return a sentence on the first value with another length (or shape) than expected; "" if there is none.
+
+    expected (Mapping): Key -> length of its value, or shape, if a tuple. values (Mapping): Key -> array or list.
+    """
     for key, size in expected.items():
         actual = values[key].shape if isinstance(size, tuple) else len(values[key])
         if actual != size:

@@ -25,7 +25,7 @@ EXTENSION_KEY = "._."
 
 
 def pipes_of(nlp: Language) -> tuple[Any, ...]:
-    """Return all pipes of a pipeline as (name, pipe), then the names of the disabled ones."""
+    """Return one tuple: (name, pipe) of each pipe of a pipeline, then the names of the disabled ones."""
     components, disabled = getattr(nlp, "_components", None), getattr(nlp, "_disabled", None)
     return *(nlp.components if components is None else components), *(nlp.disabled if disabled is None else disabled)
 

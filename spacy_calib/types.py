@@ -16,8 +16,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 # Scores computed in float64 from float32 logits may exceed 1 by a rounding error of this size.
 ROUNDING = 1e-9
-# The size of such an error for probabilities that were computed in single precision.
-SINGLE_PRECISION = 1e-6
+SINGLE_PRECISION = 1e-6  # the size of such an error for probabilities that were computed in single precision
 OUTSIDE = "O"  # label of tokens outside of all entities
 # Annotations whose labels differ from unit to unit: lemmas by edit trees, identities that an entity may be linked to.
 OPEN = ("lemma", "link")
@@ -42,7 +41,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def as_probabilities(name: str, values: ArrayLike) -> Floats:
-    """Return values as a 1-D float64 array in [0, 1], rounding errors clipped. RAISES C001: other shape, NaN, out of range."""
+    """Return values (`name` in errors) as a 1-D float64 array in [0, 1], rounding errors clipped. RAISES C001: they are not."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise calib_error("C001", name=name, wanted="a one-dimensional array", given=f"one of shape {array.shape}")
@@ -56,7 +55,7 @@ def as_probabilities(name: str, values: ArrayLike) -> Floats:
 
 
 def as_finite(name: str, values: ArrayLike) -> Floats:
-    """Return values as a one-dimensional float64 array of finite numbers. RAISES C001: another shape, NaN or infinity."""
+    """Return values (`name` in errors) as a 1-D float64 array of finite numbers. RAISES C001: another shape, NaN, infinity."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise calib_error("C001", name=name, wanted="a one-dimensional array of finite numbers", given="something else")
@@ -126,7 +125,7 @@ class Marginals:
         return self.rows.searchsorted(np.arange(self.n_tokens + 1))
 
     def take(self, index: Ints) -> Marginals:
-        """Select entries by ascending index; n_tokens stays."""
+        """Return the entries at these ascending indices; n_tokens stays."""
         names = None if self.names is None else [self.names[i] for i in index.tolist()]
         return Marginals(self.rows[index], self.tags[index], self.scores[index], self.n_tokens, names)
 
@@ -163,7 +162,7 @@ class Spans:
         return len(self.starts)
 
     def take(self, keep: NDArray[Any]) -> Spans:
-        """Select spans by ascending indices or by booleans."""
+        """Return the spans that `keep` selects: ascending indices, or a boolean for each span."""
         index = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
         return Spans(
             self.starts[index], self.ends[index], self.labels[index], self.token_scores[self._tokens_of(index)],
@@ -184,7 +183,7 @@ class Spans:
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
-    """Concatenate the spans of consecutive Docs; their rows then count the tokens of all. n_tokens: Tokens of each Doc."""
+    """Concatenate the spans of consecutive Docs (parts); rows then count the tokens of all. n_tokens: Tokens of each Doc."""
     no_rows = np.zeros(0, dtype=np.intp)
     if not parts:
         return Spans(no_rows, no_rows, no_rows, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
@@ -229,7 +228,7 @@ class Pairs:
         return cls(no_rows, no_rows, np.zeros(0), np.zeros(0, dtype=bool), 0)
 
     def take(self, index: NDArray[Any]) -> Pairs:
-        """Select pairs by indices or by booleans; n_units stays."""
+        """Return the pairs that `index` selects: indices, or a boolean for each pair; n_units stays."""
         return self._with_arrays(self.rows[index], self.tags[index], self.scores[index], self.hits[index])
 
     def with_scores(self, scores: Floats) -> Pairs:

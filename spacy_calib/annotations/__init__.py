@@ -82,7 +82,7 @@ def plain_name(name: str) -> str:
 
 
 def kind_of(layer: str) -> Kind:
-    """Return the Kind of the annotation with this name, which describes its labels; ATTRIBUTE for the name ""."""
+    """Return the Kind, which describes labels, of the annotation named `layer`; ATTRIBUTE for "". RAISES C001: none has it."""
     return get_annotation(layer).kind if layer else ATTRIBUTE
 
 

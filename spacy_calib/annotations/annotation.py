@@ -26,18 +26,14 @@ if TYPE_CHECKING:
     from .label_schemes import LabelComparison
 
 Hashes = NDArray[np.uint64]
-# Numbers, because `Doc.to_array` is slower by name.
-_TEXT_ATTRS = [IDX, LENGTH, ORTH]
+_TEXT_ATTRS = [IDX, LENGTH, ORTH]  # numbers, because `Doc.to_array` is slower by name
 # Key of a span group of a gold Doc: spans about which the gold's sources disagree. Spans that overlap them have no gold.
 UNKNOWN = "calib_unknown"
-# Gold of a unit for which only wrong labels are known.
-ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))
+ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))  # gold of a unit for which only wrong labels are known
 # Key in `Doc.user_data` of a gold Doc: name of an annotation -> LabelComparison.
 GOLD_LABELS = "calib_gold_labels"
-# The offset of a token without a partner. Annotations with such tokens have no negative offsets.
-NO_PARTNER = -1
-# The identity of an entity that matches no candidate.
-NIL = EntityLinker.NIL
+NO_PARTNER = -1  # the offset of a token without a partner; annotations with such tokens have no negative offsets
+NIL = EntityLinker.NIL  # the identity of an entity that matches no candidate
 
 
 class Annotation(ABC):
@@ -65,11 +61,14 @@ class Annotation(ABC):
         return self.n_units(doc) > self.kind.first_unit
 
     def unit_texts(self, doc: Doc) -> Hashes:
-        """Return first character, number of characters and hash of the text of each unit, shape (n_units, 3)."""
+        """Return (offset of the first character, number of characters, hash of the text) of each unit, shape (n_units, 3)."""
         return cast(Hashes, doc.to_array(_TEXT_ATTRS))
 
     def partner(self, token: Token) -> Token | None:
-        """Return the token's head (arcs), the last token of the entity that it begins (links; None if none), else itself."""
+        """Return the other token that a token's label depends on, or else the token itself.
+
+        For arcs it is the head; for links the last token of the entity that the token begins, None if it begins none.
+        """
         return token
 
     # Labels
@@ -101,7 +100,7 @@ class Annotation(ABC):
         return mark_rejected(self, gold, example)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return (predicted unit, label hash) of labels that annotators rejected; None if the gold has no yes/no answers."""
+        """Return the (predicted unit, label hash) pairs that annotators rejected; None if the gold has no yes/no answers."""
         spans = rejected_in(self, example.reference)
         if spans is None:
             return None
@@ -137,7 +136,7 @@ class Annotation(ABC):
         return self
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
-        """Return the annotation that reads gold Docs with other labels. counterpart: Label -> gold label, "" for none."""
+        """Return the annotation for gold Docs whose labels have other names. counterpart: Label -> gold label, "" for none."""
         return self
 
     # Spans, for annotations that have them
@@ -174,19 +173,19 @@ class Annotation(ABC):
         return Counter({self._string(key, strings): n for key, n in counts.items()})
 
     def _string(self, key: int, strings: object) -> str:
-        """Return the label with this hash. strings: The StringStore of the Docs that the label was read from."""
+        """Return the label whose hash is `key`. strings: The StringStore of the Docs that the label was read from."""
         return strings[key]  # type: ignore[index]
 
 
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return (the predicted tokens, except white space, that align with exactly one gold token; the gold token of each)."""
+    """Return (indices of the predicted tokens, without white space, that align with one gold token; that token of each)."""
     gold_tokens = single_gold_tokens(example)
     tokens = np.flatnonzero((gold_tokens >= 0) & ~is_space(example.predicted))
     return tokens, gold_tokens[tokens]
 
 
 def single_gold_tokens(example: Example) -> NDArray[np.intp]:
-    """Return for each predicted token the gold token that it aligns with, shape (n_tokens,); -1 for none or several."""
+    """Return for each predicted token the index of its only aligned gold token, shape (n_tokens,); -1 for none or several."""
     alignment = example.alignment.x2y  # computed at each access; `data` has the gold tokens of all predicted tokens in a row
     n_aligned = _count_aligned(example, alignment)
     first_in_data = np.cumsum(n_aligned) - n_aligned  # index in `data` of each predicted token's first gold token
@@ -203,7 +202,7 @@ def _count_aligned(example: Example, alignment: Any) -> NDArray[np.intp]:
 
 
 def mark_rejected(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Set gold hashes that are 0 to ONLY_REJECTED, in place, for units with rejected labels. RETURNS: The same array."""
+    """Return `gold`, each unit's gold label hash, changed in place: 0 becomes ONLY_REJECTED if the unit has rejected labels."""
     units = [unit for unit, _ in annotation.rejected_labels(example) or ()]
     gold[units] = np.where(gold[units] == 0, ONLY_REJECTED, gold[units])
     return gold
@@ -251,7 +250,7 @@ def is_space(doc: Doc) -> NDArray[np.bool_]:
 
 
 def map_unique(codes: NDArray[Any], to_hash: Callable[[Any], int]) -> Hashes:
-    """Return the hash that `to_hash` gives for each code, shape (n,). `to_hash` is called once for each distinct code."""
+    """Return the hash that `to_hash` gives for each of n numbers (`codes`), (n,). It is called once per distinct number."""
     code_list = codes.tolist()
     values = {code: to_hash(code) for code in dict.fromkeys(code_list)}
     return np.array([values[code] for code in code_list], dtype=np.uint64)
@@ -270,7 +269,7 @@ def sorted_hashes(labels: tuple[str, ...]) -> tuple[Hashes, NDArray[np.intp]]:
 
 
 def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
-    """Return the index in `labels` of each label hash: -1 for a label that is not there, -2 for no label (hash 0)."""
+    """Return the index in `labels` of each of n label hashes, (n,): -1 for a label that is not there, -2 for none (hash 0)."""
     columns = np.full(len(hashes), -1, dtype=np.intp)
     if len(labels):
         sorted_keys, order = sorted_hashes(tuple(labels))
@@ -286,11 +285,11 @@ def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
 
 
 def get_label_comparison(doc: Doc, annotation_name: str) -> LabelComparison | None:
-    """Return how to compare a gold Doc that has another label scheme than the component; None if it has the same."""
+    """Return how to compare a gold Doc whose labels of this annotation have another scheme than the component's, else None."""
     return cast("LabelComparison | None", doc.user_data.get(GOLD_LABELS, {}).get(annotation_name))
 
 
 def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Return the gold label hashes of predicted tokens (`gold`), translated if the gold Doc has another label scheme."""
+    """Return `gold`, the gold label hash of each predicted token, made comparable if the gold Doc has another label scheme."""
     comparison = get_label_comparison(example.reference, annotation.name)
     return gold if comparison is None or not len(example.predicted) else comparison.resolve(annotation, gold, example)

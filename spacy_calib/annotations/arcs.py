@@ -45,7 +45,7 @@ class ArcAnnotation(Annotation):
         return head_offsets(doc)
 
     def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n arcs whether the head (for "arc" also the label) is right, (n,). units, hashes: Tokens, label hashes."""
+        """Return for n arcs whether head (for "arc" also label) is right, (n,). units, hashes: Token and label hash of each."""
         gold_token = single_gold_tokens(example)  # of each predicted token, -1 for none
         aligned_head = gold_token[_heads(example.predicted)]  # the gold token that the predicted head aligns with
         gold_heads = np.append(_heads(example.reference), -1)  # the last element, -1, is for the gold token -1
@@ -60,7 +60,7 @@ class ArcAnnotation(Annotation):
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        """Return for each span (start, end, label) 1 if all arcs of its words are right, 0 if not, -1 if a word has no gold."""
+        """Return for each (start, end, label) 1 if all arcs of its words are right, else 0; -1: no word, or one lacks gold."""
         doc = example.predicted
         words, gold = ~is_space(doc), self.aligned_gold(example)
         right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))
@@ -92,7 +92,7 @@ def _as_label(name: str) -> str:
 
 
 def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:
-    """Return the hash of each label in lower case. A hash that the vocab does not know, from a label map, is kept."""
+    """Return for each label hash that of the label in lower case; unchanged if it is not in `strings`, as of label maps."""
 
     def lower_hash(key: int) -> int:
         try:

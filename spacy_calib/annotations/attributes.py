@@ -64,7 +64,7 @@ class MorphAnnotation(Annotation):
 
     @staticmethod
     def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
-        """Return the label of a POS tag and features, "" for none. has_morph: The features were set, so "" is a label ("_")."""
+        """Join pos and features, morph ("Number=Sing"), to a label; "" if both are "" and not has_morph (features were set)."""
         if not pos and not morph and not has_morph:
             return ""
         feats = Morphology.feats_to_dict(morph)

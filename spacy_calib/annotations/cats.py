@@ -25,8 +25,7 @@ from .annotation import ONLY_REJECTED, Annotation, Hashes, label_hashes, rejecte
 from .kinds import CATEGORIES, MULTI_CATEGORIES
 
 CATS, MULTI = "cats", "cats:multi"
-# A document has a gold category if its value is greater.
-_POSITIVE = 0.5
+_POSITIVE = 0.5  # a document has a gold category if its value is greater
 
 
 class DocumentAnnotation(Annotation):
@@ -99,13 +98,13 @@ class CatsAnnotation(DocumentAnnotation):
         return None if needs_no_rejections else super().rejected_labels(example)
 
     def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether each is right; overlapping ones are if their value in the gold is above 0.5."""
+        """Return for n label hashes whether each is right; overlapping ones are if the gold value exceeds 0.5. units: All 0."""
         if not self.kind.overlapping:
             return super().is_gold(example, units, hashes)
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether the gold decides if each is right; overlapping ones need a value in `doc.cats`."""
+        """Return for n label hashes whether the gold decides if each is right; overlapping ones need a value. units: All 0."""
         if not self.kind.overlapping:
             return super().is_known(example, units, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))

@@ -30,8 +30,7 @@ _COMMON = {
     "PERSON": ("PER", "PERS", "PEOPLE"), "PER": ("PERSON", "PERS", "PEOPLE"), "ORG": ("ORGANIZATION", "ORGANISATION"),
     "GPE": ("LOC", "LOCATION", "PLACE"), "FAC": ("FACILITY", "LOC", "LOCATION", "PLACE"), "LOC": ("LOCATION", "PLACE", "GPE"),
 }  # fmt: skip
-# Minimum number of spans with a pair of labels for a proposed map.
-_MIN_SPANS = 3
+_MIN_SPANS = 3  # minimum number of spans with a pair of labels for a proposed map
 _OUT = np.uint64(get_string_id(OUTSIDE))
 
 
@@ -137,7 +136,8 @@ def _is_coarse(
 ) -> bool | None:
     """Return whether the gold's LOC means all locations; None if the component or the gold has no such choice.
 
-    labels, counts, maps: As in `read_scheme`; gold_names, loc_names: All names in the gold, and those that may mean LOC.
+    labels: Of the component. counts: Gold label -> frequency. gold_names: All gold labels, also those only rejected. maps: Each
+    from labels to other names. loc_names: Names that may mean LOC.
     """
     if len({LOC, *_FINE_LOCATIONS}.intersection(labels)) < 2:
         return None
@@ -153,7 +153,10 @@ def _is_coarse(
 def _locations_meant(
     name: str, labels: Sequence[str], table: Mapping[str, str], loc_names: set[str], is_coarse: bool
 ) -> list[str]:
-    """Return the labels that a gold label `name` (LOC, or a name of it) means, LOC first. Arguments: As in `read_scheme`."""
+    """Return the labels of a component that a gold label `name` (LOC, or a name of it) means, LOC first.
+
+    table: Label -> its name in the pipe. loc_names: Names that may mean LOC. is_coarse: Whether LOC means all locations.
+    """
     locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
     # Without those that have another name in the pipe, except that LOC means LOC.
     locations = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
@@ -162,8 +165,8 @@ def _locations_meant(
 
 
 def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the component's labels that a gold label `name` means: those that the first matching rule finds, else []."""
-    table, *extra_maps = maps  # label -> its name in the calib pipe; further maps: label -> another name
+    """Return the labels that gold label `name` means, by the first rule that finds any; else []. maps: Label -> a name."""
+    table, *extra_maps = maps  # `maps`: first label -> its name in the calib pipe; then label -> another name
     candidates = [
         [label for label in labels if table.get(label) == name],  # those with this name in the calib pipe
         [label for label in labels if label == name],
@@ -220,8 +223,7 @@ def propose_gold_labels(
 class LabelComparison:
     """How to compare one gold Doc that has labels of another scheme with predicted labels of a component.
 
-    scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the gold Doc's spans,
-        with labels of the component.
+    scheme (LabelScheme): That of all of the gold. spans (Sequence): (start, end, hash of the component's label) of its spans.
     """
 
     scheme: LabelScheme

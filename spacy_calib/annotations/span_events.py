@@ -48,7 +48,7 @@ class GoldSpans:
 
         Without yes/no answers the gold decides if all tokens of the span are annotated. With yes/no answers only the tokens of
         accepted spans are annotated. key: (start, end, label hash) in gold tokens. is_match (bool): Whether a gold span matches
-        by the event. labels: Hashes of the predicted and the gold label; a rejected span has one of them.
+        by the event. event: Key of EVENTS. labels: Hashes of the predicted and the gold label; a rejected span has one of them.
         """
         start, end, _ = key
         is_known = self.is_annotated[start:end]
@@ -70,7 +70,7 @@ class GoldSpans:
 
 
 def first_token(doc: Doc, start: int, end: int, event: str) -> int:
-    """Return the first token of a span that is compared: the event "article" skips a leading a, an or the."""
+    """Return the first token to compare of doc[start:end]: `start`, or the next if `event` "article" skips a, an or the."""
     skips_first = event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES
     return start + int(skips_first)
 

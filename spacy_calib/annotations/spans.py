@@ -30,8 +30,7 @@ from .kinds import BILUO, ENTITIES, LINKS, REJECTED_LINKS, SPANS
 # Prefix of the name of the annotation of a span group, before its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
 LINK = "link"
-# Hash of the label of tokens outside of spans.
-_OUT = np.uint64(get_string_id("O"))
+_OUT = np.uint64(get_string_id("O"))  # hash of the label of tokens outside of spans
 
 
 class _SpanTokenAnnotation(Annotation):
@@ -58,7 +57,7 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
     kind = ENTITIES
 
     def aligned_gold(self, example: Example) -> Hashes:
-        """Return the gold label hash of each predicted token; 0 for all if the gold is answers about predicted entities.
+        """Return each predicted token's gold label hash; 0 for all if the gold is only yes/no answers to predicted entities.
 
         This gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, is recognized by its coverage: the
         share of tokens with gold is less than half as high outside of predicted entities as inside.
@@ -174,7 +173,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether a gold span with the label covers its token. units, hashes (n,): Tokens, label hashes."""
+        """Return for n labels whether a gold span with the label covers its token. units, hashes: Token, label hash of each."""
         hits = self.aligned_gold(example)[units] == hashes
         alignment = example.alignment.x2y
         # `aligned_gold` has one label of each token; gold spans that overlap give it further ones.
@@ -240,7 +239,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
         return {(first_tokens[start, end], label) for start, end, label in spans if (start, end) in first_tokens}
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        """Return for each entity (start, end, identity hash) 1 if the identity is right, 0 if not, -1 without gold."""
+        """Return for each of n spans (start, end, identity hash) 1 if the identity is right, 0 if not, -1 without gold."""
         first_tokens = np.array([start for start, _, _ in spans], dtype=np.intp)
         hashes = np.array([label for *_, label in spans], dtype=np.uint64)
         has_gold, is_right = self.is_known(example, first_tokens, hashes), self.is_gold(example, first_tokens, hashes)

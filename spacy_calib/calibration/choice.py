@@ -78,12 +78,16 @@ class ChoiceInputs:
 
     @cached_property
     def is_comparable(self) -> bool:
-        """Whether cross-validation is possible: the pairs that reach the threshold are of at least two units."""
+        """Whether cross-validation is possible: pairs that reach the threshold are of at least two documents (or blocks)."""
         return len(np.unique(self.units[self.data.kept_indices])) > 1
 
 
 def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Return the plan of lowest cross-validated log loss (raw scores only if clearly lowest), with a table of candidates."""
+    """Return the candidate plan of lowest cross-validated log loss: raw scores only if the next one is clearly worse.
+
+    selector (Selector): The methods and numbers of groups to try. inputs (ChoiceInputs): The data to fit and compare on.
+    RETURNS (CalibrationPlan): The steps chosen; its `table` has the losses of the candidates, or why they are left out.
+    """
     data, plans = inputs.data, candidates(selector, inputs, progress)
     comparable_plans = [plan for plan in plans if not plan.why]  # `why`: the reason not to compare a plan, or ""
     ranking = sorted(comparable_plans, key=lambda plan: (plan.losses.mean(), plan.size))
@@ -101,7 +105,7 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
 
 
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
-    """List the candidate plans: raw scores, vector scaling, contexts, maps. A plan with a `why` is not compared."""
+    """List the candidates: raw scores, vector scaling, contexts, the selector's maps. Those with a `why` are not compared."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)  # learning a context takes longest
     raw = _raw_plan(inputs)
     plans = [raw, _scaling_plan(raw, inputs, fitting)]
@@ -115,9 +119,10 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Return a row per plan: "candidate" (name), mean "loss", its "difference" from the first plan's, standard "error", "size".
+    """Return a dict per plan with its mean log loss, and the difference of this loss from the first plan's.
 
-    ranking: Plans, lowest loss first. units (Ints): Document, or block of tokens, of each kept pair, for the standard error.
+    ranking: Plans, lowest loss first. units (Ints): Document, or block of tokens, of each of a plan's `losses`, for the error.
+    RETURNS (list): Dicts of "candidate" (name), "loss", "difference", its standard "error", and "size" (of parameters).
     """
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
@@ -127,13 +132,13 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return 0, or 1 if trial 0 is the raw scores and trial 1 is worse by its "error" or less. trials: Rows of `compare`."""
+    """Return which row of `compare` to choose: 0, or 1 if 0 is the raw scores and 1 is worse by its "error" or less."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Return the raw score below which a fit reads no entries: the threshold, or FLOOR (if lower) where a scaling is fitted."""
+    """Return the raw score below which a fit by these settings reads nothing: the threshold; with a scaling FLOOR, if lower."""
     has_scaling = settings.scaling is not None or settings.selector is not None  # a selector tries vector scaling
     return min(settings.threshold, FLOOR) if has_scaling else settings.threshold
 
@@ -172,7 +177,7 @@ def make_plan(
 def _with_scaling(
     plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
 ) -> CalibrationPlan:
-    """Fit the scaling to all pairs; return the plan with it and with its out-of-fold scores (folds of these documents)."""
+    """Fit the scaling to all pairs; return the plan with it and its out-of-fold scores. documents: Of each pair, for folds."""
     scores = scaling.cross_fit(data.pairs, documents, data.n_tags, progress)
     return replace(plan, scaling=scaling, scores=scores)
 
@@ -180,7 +185,7 @@ def _with_scaling(
 def _with_context(
     plan: CalibrationPlan, data: FitData, learn_context: LearnContext, progress: Progress
 ) -> tuple[CalibrationPlan, ContextFit]:
-    """Fit a context to the scores after the plan's scaling; return the plan with it (its scores unchanged) and the context."""
+    """Call learn_context on the scores after the plan's scaling; return (plan with the context, scores unchanged; context)."""
     predictions = Predictions.of_pairs(data.unlabelled_pairs, data.threshold)
     scores = apply_steps(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
     # The steps have cut off pairs below the threshold, so these scores are of the kept ones.
@@ -190,14 +195,18 @@ def _with_context(
 
 
 def _raw_plan(inputs: ChoiceInputs) -> CalibrationPlan:
-    """Return the plan that leaves raw scores unchanged, with the log loss of each pair."""
-    data, groups = inputs.data, inputs.group(shared_group)
+    """Return the plan that leaves raw scores unchanged, with the log loss of each that reaches the threshold of the inputs."""
+    data, groups = inputs.data, inputs.group(shared_group)  # one group of all labels
     losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
+    # Groups: for the maps, and for evaluation. Scores: of all pairs, since a scaling reads those below the threshold too.
     return CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
 
 
 def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
-    """Return the plan of vector scaling; its L2 penalty is weak if this gains more than two standard errors, else strong."""
+    """Return the raw plan with vector scaling fitted to the inputs; where this is impossible, not fitted and with a `why`.
+
+    The L2 penalty is weak if that lowers the log loss by more than two standard errors, else strong.
+    """
     data, plans = inputs.data, []
     if not (inputs.scalable and inputs.is_comparable):
         return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT if inputs.scalable else "a token may have several labels")
@@ -212,7 +221,7 @@ def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress
 
 
 def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
-    """Yield each base plan with a context fitted to its scores. With few documents it is compared only if it is required."""
+    """Yield each base plan with a context fitted to its scores. With few documents it is compared only if it must be used."""
     data, learn_context = inputs.data, inputs.learn_context
     if learn_context is None:
         return
@@ -228,10 +237,10 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
 def _map_plans(
     raw: CalibrationPlan, selector: Selector, inputs: ChoiceInputs, why: str, progress: Progress
 ) -> Iterator[CalibrationPlan]:
-    """Yield a plan for each method with each number of groups: one map per group, with its out-of-fold log losses.
+    """Yield a plan for each method with each number of groups of the selector: a map per group, and out-of-fold log losses.
 
-    With few documents they are not compared. If a token may have several labels, Platt scaling replaces vector scaling: it is
-    compared even with few documents. raw: The plan to which maps are added. why (str): Why no plan is compared, or "".
+    With few documents these plans are not compared. If a token may have several labels, Platt scaling replaces vector scaling
+    and is compared even then. raw: The plan that gets the maps. inputs: The data. why (str): Why no plan is compared, or "".
     """
     # Each trial: name of the method, prototype of its maps, number of groups, and why it is not compared (or "").
     method_why = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
@@ -240,7 +249,7 @@ def _map_plans(
         trials += [(Platt.short, Platt(), n, why) for n in selector.n_groups]
     pairs, compared_names = inputs.data.kept_pairs, set()
     folds = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS)
-    n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # pairs outside the largest fold
+    n_fewest_train = len(folds) - int(np.bincount(folds, minlength=1).max())  # outside the largest fold; 0 without pairs
     for method, prototype, n_groups, trial_why in progress.track(trials):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
@@ -258,7 +267,7 @@ def _map_plans(
 
 
 def score_by_group(prototype: Recalibrator, groups: Groups, pairs: Pairs, folds: Ints) -> Floats:
-    """Return the score of each pair by maps (copies of the prototype, one per group) that were fitted to the other folds."""
+    """Return the score of each pair by maps (prototype copies, one per group) fitted to other folds. folds: Of each pair."""
 
     def score(train: Ints, test: Ints) -> Floats:
         maps = GroupedRecalibrator(prototype, groups).fit(pairs.take(train))

@@ -82,7 +82,7 @@ def fit_platt_on_agreeing_tokens(pairs: Pairs, conventions: Sequence[Convention]
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
-    """A step that moves log-odds a share `shrink` (0 to 1) of the way to slope * raw log-odds + constant, the `line`."""
+    """A step that moves log-odds a share `shrink` (0 to 1) of the way to a * raw log-odds + c, where line = (a, c)."""
 
     shrink: float
     line: Floats

@@ -38,7 +38,7 @@ class Cutoffs(Serializable):
 
     @classmethod
     def read(cls, value: Any, where: str = "state") -> Cutoffs:
-        """Check a state, whose keys "targets" and "sample" may be missing, and build the cut-offs from it."""
+        """Check a state (keys "targets" and "sample" may be missing); build cut-offs from it. where: Its name in messages."""
         if isinstance(value, dict):
             value = {"targets": None, "sample": None, **value}
         return super().read(value, where)
@@ -48,10 +48,7 @@ class Cutoffs(Serializable):
         return scores >= self.get_cutoffs(columns, labels, groups)
 
     def get_cutoffs(self, columns: Ints, labels: Sequence[str], groups: Groups) -> Floats:
-        """Return the cut-off of each of n spans, (n,), infinite if no score is accepted.
-
-        columns (Ints): Index of each span's label in `labels`, (n,). groups (Groups): Groups of the labels.
-        """
+        """Return each span's cut-off; infinite: none is accepted. columns: Its label's index in `labels`. groups: Of labels."""
         keys = keys_of(self.per, columns, labels, groups)
         cutoffs = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([cutoffs.get(key, np.inf) for key in keys], dtype=np.float64)
@@ -82,7 +79,7 @@ class Cutoffs(Serializable):
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
-    """Return the key of each span's cut-off: "all", its label, or its label's group ("" for none). columns: Index in labels."""
+    """Return the key by `per` of each span's cut-off: "all", its label, or group ("" for none). columns: Index in labels."""
     if per == "all":
         return ["all"] * len(columns)
     if per == "label":
@@ -140,7 +137,7 @@ class EntityScores:
         return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), estimate)
 
     def has_type(self, type_index: int) -> NDArray[np.bool_]:
-        """Return whether each token has an entry of this type (or of O), shape (n,)."""
+        """Return whether each token has an entry of a type, shape (n,). type_index: Index in `EntityTypes.names`, -1 for O."""
         return np.bincount(self.rows[self.types == type_index], minlength=self.n_tokens) > 0
 
     def _sum_scores(self, mask: NDArray[np.bool_]) -> Floats:
@@ -170,5 +167,5 @@ class RecallCutoffs(Serializable):
 
 
 def key_probability(key: str, per: str, scores: EntityScores, types: EntityTypes) -> Floats:
-    """Return what the cut-off `key` is for, of each token: P(inside an entity) if `per` is "all", else P(type `key`)."""
+    """Return for each token what cut-off `key` is compared with: P(inside an entity) if `per` is "all", else P(type `key`)."""
     return scores.inside_probability if per == "all" else scores.type_probability(types.names.index(key))

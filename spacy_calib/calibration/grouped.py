@@ -180,7 +180,7 @@ class GroupedRecalibrator:
 
 
 def _check_fitted(part: Recalibrator) -> Recalibrator:
-    """Return the map unchanged. RAISES InvalidState: it is not fitted."""
+    """Return `part`, a map, unchanged. RAISES InvalidState: it is not fitted."""
     if not part.fitted:
         raise InvalidState("learned", "there")
     return part

@@ -54,7 +54,7 @@ class EntityTokens:
     ) -> EntityTokens:
         """Build the tokens of a scored corpus.
 
-        labels (Sequence[str]): Token labels of the source. has_prefix (bool): Whether types in them have a prefix B-, I-, L- or
+        labels (Sequence[str]): Token labels of the recognizer. has_prefix (bool): Whether they have a prefix B-, I-, L- or
             U-. threshold (float): Lower raw scores are not in the corpus. entities (GoldEntities): All gold entities.
         """
         n, types = len(corpus), EntityTypes.from_labels(corpus.names, has_prefix)
@@ -91,7 +91,7 @@ class EntityTokens:
         return RecallCutoffs(recall, confidence, per, values)
 
     def flag(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
-        """Return key -> whether each token is scored and flagged by the key's cut-off."""
+        """Return key of `cutoffs` ("all", or a type) -> whether each token is scored and flagged by that cut-off."""
         return {key: flags & self.is_scored for key, flags in cutoffs.flags(self.scores, self.types).items()}
 
     def rows_of(self, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ class EntityTokens:
     def _count_review(self, key: str, cutoffs: RecallCutoffs, is_flagged: Bools) -> dict[str, Any]:
         """Count what a review of the flagged tokens reads and finds, among all entities or those of the type `key`.
 
-        is_flagged (Bools): Whether each token is reviewed; only scored ones are.
+        is_flagged (Bools): Whether each token is reviewed; only scored ones are. cutoffs: Give `per` and the confidence.
         RETURNS (dict): "tokens" (scored) of gold entities, "found" (flagged) ones of them, and "recall"; "flagged" tokens of
             all kinds, their "share" of the scored tokens, and "low" and "high", the prediction interval of that share among as
             many tokens of other documents; gold "entities" with a scored token, and "touched" ones, with a flagged token.
@@ -127,7 +127,7 @@ class EntityTokens:
         }  # fmt: skip
 
     def _share_flagged(self, is_flagged: Bools, confidence: float) -> tuple[float | None, float | None, float | None]:
-        """Return the share of scored tokens that is flagged, and low and high of its prediction interval; None without any."""
+        """Return (share of the scored tokens flagged, low, high: its prediction interval), each None if no token is scored."""
         n_scored = int(self.is_scored.sum())
         if not n_scored:
             return None, None, None

@@ -19,8 +19,8 @@ def expect_promise(scores: Floats, precision: float, seed: int = 0) -> dict[str,
     """Estimate how many answers about randomly sampled entities give a cut-off with this precision, by simulation.
 
     scores (Floats): Score of every entity, (n,), taken as the probability that it is right. seed (int): Of random numbers.
-    RETURNS (dict): "precision"; "answers": smallest of SIZES that gives most samples a cut-off (95 % confidence), None if none
-        does; "accepted": mean share of the entities of a sample that its cut-off accepts.
+    RETURNS (dict): "precision"; "answers": smallest of SIZES that gives at least 80 % of samples a cut-off (95 % confidence);
+        "accepted": mean share of the entities of a sample that its cut-off accepts. The last two are None if no size does.
     """
     rng = np.random.default_rng(seed)
     can_reach = scores.max(initial=0.0) >= precision  # else no cut-off can

@@ -20,7 +20,6 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     (Thatcher 1964). Since higher cut-offs miss more, a wrong one is returned only if the lowest wrong one passes, so that many
     tests need no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Scores of one document
     are alike: a design effect turns n into a number of independent scores.
-
     scores (Floats): Scores of the tokens of gold entities, shape (n,). documents (Ints): The document of each token.
     recall, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
     """
@@ -58,7 +57,6 @@ def _effects_at_cutoffs(documents: Ints, n_missed: Ints, share: float) -> Floats
 
     If few scores are missed, they may be of different documents by chance and show no effect; so the effect is at least the one
     at a cut-off that misses five times the allowed share (at most half).
-
     documents (Ints): Document of each score, lowest score first. n_missed (Ints): Number of scores missed at each cut-off.
     share (float): Allowed share of missed scores.
     """
@@ -72,7 +70,6 @@ def design_effects(documents: Ints) -> Floats:
 
     This is the variance of the share missed, with documents sampled as wholes, over that of independent scores; at least 1. If
     each score has its own document it is 1. With one document the variance between documents is not known, and it is n.
-
     documents (Ints): The document of each score, lowest score first.
     """
     n = len(documents)
@@ -90,7 +87,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens all are worth (Kish 1965). sizes, n_found: Tokens and found ones by document."""
+    """Return how many independent tokens these are worth (Kish 1965). sizes, n_found: Tokens, and found ones, by document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

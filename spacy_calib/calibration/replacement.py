@@ -25,7 +25,7 @@ _TIMES_FOR_FIT = 2.5
 
 
 def fewest_of(unit: str) -> int:
-    """Return the minimum number of units with gold for a comparison: more tokens than entities, since tokens are more alike."""
+    """Return how many units (tokens, entities ...) with gold a comparison needs: more if tokens, since these are more alike."""
     return _FEWEST_TOKENS if unit == TOKEN else _FEWEST
 
 
@@ -63,7 +63,6 @@ def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "e
 
     The adaptation wins if its loss is lower than the present one. The fit wins if its loss is lower than the better of these by
     more than a standard error, on at least _TIMES_FOR_FIT times as many units as an adaptation needs.
-
     losses (Mapping): PRESENT, FIT and perhaps ADAPTED -> cross-validated log loss of each of n > 0 units.
     documents (Ints): Document of each unit, ascending. unit (str): What the units are.
     """

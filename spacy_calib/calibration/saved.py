@@ -82,7 +82,7 @@ class MissingPart(ValueError):
 
 
 def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> bytes:
-    """Return plain data and arrays as bytes with a checksum. format (str): Name of the kind of state, which `unpack` checks."""
+    """Return plain data and arrays as bytes with a checksum. format (kind of state), version: Stored, checked by `unpack`."""
     import srsly
 
     body = srsly.msgpack_dumps(state)
@@ -90,7 +90,7 @@ def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> b
 
 
 def unpack(data: bytes, format: str) -> Any:
-    """Return the state in bytes of `pack` with this `format` name. RAISES UnreadableState: other bytes. OtherVersion."""
+    """Read bytes of `pack`. RAISES UnreadableState: damaged, or of another `format`. OtherVersion: not of FORMAT_VERSION."""
     try:
         outer = _decode(data)
         if outer["format"] != format:

@@ -18,8 +18,7 @@ class Selector:
     Candidates are vector scaling, a context alone or after vector scaling, and each method with each number of tag frequency
     groups. If a token may have several labels, Platt scaling with these numbers of groups replaces vector scaling. Raw scores
     are chosen only if all others lose by more than a standard error. Folds are of documents; with few documents they are of
-    blocks of tokens, and only vector (or Platt) scaling is tried.
-
+    blocks of tokens, and only vector (or Platt) scaling and a required context are tried.
     methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups to try.
     """
 

@@ -17,8 +17,7 @@ from ..types import Floats
 # Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss.
 CLIP = 1e-6
 FARTHEST_MARGIN = float(np.log(1 - CLIP) - np.log(CLIP))
-# Weight, in pairs, of the prior towards no change: it decides only where the pairs leave the map open (all of them
-# hit, or hits and misses do not overlap).
+# Weight, in pairs, of the prior towards no change. It decides only where pairs do not: all hit, or no miss is above a hit.
 PRIOR = 0.01
 _STEPS = 100
 # Newton's method ends after a step that moves no log-odds by more than this; the error left is about its square.
@@ -62,7 +61,6 @@ def fit_logistic(
     """Fit a logistic regression with a Gaussian prior on its coefficients, by Newton's method.
 
     It minimizes the weighted log loss plus prior / 2 times the squared distance of the coefficients from prior_mean.
-
     features (Floats): Shape (n, k). hits: Booleans, or shares of hits, shape (n,). weights (Floats | None): Weight of each row,
         (n,); None for 1. prior_mean (Floats): Mean of the prior, (k,). prior (float | Floats): Its precision, one number or
         one for each coefficient, (k,); 0 for no prior. RETURNS (Floats): The coefficients, shape (k,).
@@ -92,7 +90,7 @@ def fit_logistic(
         # differences of the loss would be rounding noise.
         if largest_change > _SHORT_STEP:
             current = loss(0.0, step)
-            while loss(size, step) > current and size > 1e-8:
+            while loss(size, step) > current and size > 1e-8:  # 1e-8: nothing is left but rounding errors
                 size /= 2
         coefficients = coefficients - size * step
         if largest_change < _TOLERANCE:
@@ -103,9 +101,9 @@ def fit_logistic(
 def _derivatives(
     columns: Floats, hits: NDArray[Any], row_weights: Floats, coefficients: Floats, chunks: Sequence[slice]
 ) -> tuple[Floats, Floats]:
-    """Return the gradient, (k,), and the Hessian, (k, k), of the weighted log loss without prior, summed over chunks of rows.
+    """Return gradient, (k,), and Hessian, (k, k), of the weighted log loss without prior at these coefficients, (k,).
 
-    columns (Floats): Features, (n, k). hits, row_weights: Hits or shares of hits, and weights, (n,).
+    columns: Features, (n, k). hits, row_weights: Hits or shares of hits, and weights, (n,). chunks: Rows processed together.
     """
     k = len(coefficients)
     gradient, hessian = np.zeros(k), np.zeros((k, k))

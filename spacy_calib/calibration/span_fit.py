@@ -21,7 +21,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class SpanData:
-    """The n spans of a source (on the Docs, and other candidates) that a span calibration is fitted on.
+    """The n spans of a component (on the Docs, and other candidates) that a span calibration is fitted on.
 
     spans (Spans), raw (Floats): The spans, and their raw scores. hits (Ints): 1 right, 0 wrong, -1 gold not known.
     documents (Ints): Document of each span, ascending. gold (Ints): Number of gold spans of each document, shape (n_docs,).
@@ -85,7 +85,7 @@ class SpanFit:
 
 
 def held_out_scores(data: SpanData, groups: Groups) -> Floats:
-    """Return the score of each known span by maps fitted to the other folds, without context; raw if there is one document."""
+    """Score each known span (on a Doc, with gold) by a map fitted to other folds; raw if one document. groups: Of labels."""
     spans, pairs = data.known_spans, data.pairs
     if len(np.unique(data.known_documents)) < 2:
         return pairs.scores
@@ -98,7 +98,7 @@ def held_out_scores(data: SpanData, groups: Groups) -> Floats:
 
 
 def drop_useless_scores(data: SpanData, groups: Groups) -> SpanData:
-    """Return the data, without further scores (a source's other scores of a span) unless these lower the held-out log loss."""
+    """Return the data, with `further_scores` (others of a span) only if they lower the held-out log loss. groups: Of labels."""
     if not data.spans.further_scores.shape[1]:
         return data
     plain = replace(data, spans=data.spans.without_further_scores())
@@ -110,7 +110,6 @@ def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | 
     """Fit one map to the spans on the Docs, one to the other candidates of the source, then a context to the spans on the Docs.
 
     Spans without known gold take no part. Further scores of spans are used if they lower the cross-validated log loss.
-
     groups (Groups): Groups of the span labels. learn_context (LearnSpanContext | None): Fits the context; None fits none.
     RETURNS (SpanFit): The fitted steps, with the data that they were fitted on.
     """

@@ -80,7 +80,6 @@ class SpanRecalibrator(Serializable):
 
     An L2 penalty (half the squared norm of the coefficients of standardised features) shrinks the maps of small groups towards
     the common map.
-
     groups (Groups): Groups of the span labels. n_spans_, n_hits_ (int): Number of spans of the fit, and of right ones.
     fallback_ (str): Why raw scores are returned unchanged, or "".
     center_, scale_, weights_ (Floats), intercept_ (float): Mean, deviation and weight of each feature, and the intercept.

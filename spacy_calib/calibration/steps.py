@@ -23,9 +23,9 @@ class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps so far.
 
     rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): Probability
-        from the source, and after the steps so far. levels (NDArray[int8] | None): Level of each; None if all are KEPT.
-    before_maps (Floats | None): Scores before the maps; None until these are applied. spans (Spans | None): The spans, if the
-        rows are spans. words (Words | None): Words of all tokens, which a context of tokens reads.
+        from the source, and after the steps so far. levels (NDArray[int8] | None): INPUT_ONLY, OUTPUT_ONLY or KEPT;
+        None if all are KEPT. before_maps (Floats | None): Scores before the maps; None until these are applied. spans (Spans |
+        None): The spans, if rows are spans. words (Words | None): Words of all tokens, which a context of tokens reads.
     view (TokenView | None): Scores and features of all tokens, which a context of spans reads.
     """
 
@@ -48,7 +48,7 @@ class Predictions:
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
-        """Make the predictions of spans before any step, a row each: KEPT on the Doc, else OUTPUT_ONLY. view: Of all tokens."""
+        """Make a row per span, with its raw score, before any step: KEPT on the Doc, else OUTPUT_ONLY. view: Of all tokens."""
         levels = np.where(spans.on_doc, KEPT, OUTPUT_ONLY).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 

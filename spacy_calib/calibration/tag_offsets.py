@@ -44,7 +44,6 @@ def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: 
 
     The strength of the penalty is the one of maximum evidence from 2^-6 to 2^11 (or infinity, which makes all offsets 0), with
     offsets integrated out (empirical Bayes, by Laplace's approximation for each unit).
-
     margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
     """
     return Offsets(*_OffsetProblem(margins, hits, units, n_units).choose_strength())
@@ -61,7 +60,6 @@ def average_offsets(
     """Average offsets that are fitted with several strengths, and offsets of 0, each weighted by its evidence.
 
     This is for few pairs, which cannot determine one strength. The strength of the result is the one of maximum evidence.
-
     margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
     weights (Floats | None): Weight of each pair; None for 1. outlier_weights (Floats | None): If given, each unit is an outlier
         with a prior probability of one in twenty, such as a tag that other annotators use differently: its offset is hardly
@@ -72,10 +70,14 @@ def average_offsets(
 
 
 class _OffsetProblem:
-    """Fits one offset per unit (tag or group) to pairs that are sorted by unit, and computes the evidence for each unit."""
+    """Fits one offset per unit (tag or group of tags) to pairs, and computes the evidence for the offsets of each unit.
+
+    margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units); -1 leaves it out.
+    n_units (int): Number of units. weights (Floats | None): Weight of each pair; None for 1.
+    """
 
     def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
-        """Sort pairs by unit, so that sums of a unit are sums of a slice. margins: Log-odds. units: -1 leaves a pair out."""
+        """Sort the pairs by unit, so that each sum over the pairs of a unit is a sum of a slice."""
         index = np.flatnonzero(units >= 0)
         margins, units, hits = margins[index], units[index], hits[index]
         weights = np.ones(len(index)) if weights is None else weights[index]
@@ -102,7 +104,11 @@ class _OffsetProblem:
         return self.margins + np.repeat(offsets[self.present], self.counts)
 
     def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
-        """Return the log loss of each unit, (n_units,): the sum of softplus(x) - hit * x, with x = shifted_margins."""
+        """Return the weighted log loss of each unit, (n_units,): the sum over its pairs of softplus(x) - hit * x.
+
+        shifted_margins (Floats): The x of each pair, sorted by unit: its log-odds plus its unit's offset. offsets (Floats):
+            These offsets, (n_units,): the sum of hit * x is that of hit * log-odds (stored) plus the hits times the offset.
+        """
         return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> Floats:
@@ -210,7 +216,7 @@ class TagOffsets(Serializable):
         return adjusted_scores
 
     def adjust_margins(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return log-odds plus offsets; where the offset is not 0, log-odds are first clipped as in the fit."""
+        """Return margins (log-odds) plus the offsets of tag and group; where these are not 0, clipped first as in the fit."""
         offsets = self.sum_offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 

@@ -25,7 +25,7 @@ class Threshold:
 
     cutoff (float | None): Minimum score that is accepted; None if no cut-off reaches the precision with the confidence.
     spans (int): Number of spans. kept (int): Number of spans at or above the cut-off. right (int): Number of right kept spans.
-    low, high (float | None): Prediction interval of the precision among as many spans of other documents of the source; it is
+    low, high (float | None): Prediction interval of the precision among as many spans of other documents of this kind; it is
         wrong for at most 1 - confidence of all data sets. `low` is lower than for a cut-off chosen in advance, since data on
         which precision is high by chance are more likely to have a cut-off.
     """
@@ -78,7 +78,7 @@ def find_threshold(
     accepted_cutoffs = _find_accepted(p_values <= _shared_level(size[starts], precision, error), starts)
     if not len(accepted_cutoffs):
         return Threshold(None, len(scores))
-    index = int(accepted_cutoffs[-1])  # the sequence of tests alone guarantees the precision (scripts/promise_table.py)
+    index = int(accepted_cutoffs[-1])  # the lowest: the tests alone guarantee the precision (scripts/promise_table.py)
     share_right = float(n_right[index] / n_kept[index])
     # The lower bound allows for the choice of the cut-off: its error rate is divided by the number of sequences (Bonferroni).
     low, _ = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)
@@ -94,7 +94,7 @@ def check_shares(**settings: float) -> None:
 
 
 def _find_accepted(passes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """Return the indices of the cut-offs that pass, as do all that were tested before them, back to the last start."""
+    """Return each index i with passes[j] True for all j from s to i, where s is the last of `starts` (indices) up to i."""
     cutoffs = np.arange(len(passes))
     last_starts = np.maximum.accumulate(np.where(np.isin(cutoffs, starts), cutoffs, -1))
     last_failures = np.maximum.accumulate(np.where(passes, -1, cutoffs))
@@ -105,7 +105,7 @@ def _find_starts(n_kept: Ints, size: Floats, precision: float, error: float) -> 
     """Return the indices of the cut-offs where sequences of tests start, log-equally spaced in the number of kept spans.
 
     The first keeps just enough spans to pass if all are right; the last keeps all. n_kept (Ints), size (Floats): Number of kept
-    spans, and of independent ones, at each cut-off. error (float): 1 - confidence.
+    spans, and of independent ones, at each cut-off. precision (float): Required one. error (float): 1 - confidence.
     """
     # With fewer spans a test at an equal part of the error rate fails even if all are right (the p value is precision ** size).
     is_enough = size >= log(error / _STARTS) / log(precision)
@@ -120,7 +120,6 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
     By chance: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
     above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests add almost nothing: a sequence errs only
     if the first cut-off that it tests and that misses the precision passes, and sequences that start higher share that one.
-
     size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
     """
     sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)  # whole numbers that never fall
@@ -129,7 +128,7 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
 @lru_cache(maxsize=64)
 def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
-    """Return the level at which any of the first tests, one per size (ascending), passes by chance with P = error. Cached."""
+    """Return the level at which P(any first test passes) = error, if spans are right with P = precision. sizes: Ascending."""
     # Each walk has the number of right spans among the first n, for each size n, if each span is right with P = precision.
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
     lowest_p_values = np.ones(_WALKS)  # of each walk
@@ -192,7 +191,7 @@ def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval of the share of hits in new_size units, given a share of hits in size units.
+    """Return the prediction interval, of this confidence, of the share of hits in new_size units, given that in size units.
 
     The prediction is beta-binomial, with the prior of Jeffreys (hence 0.5). RETURNS (tuple): (low, high).
     """

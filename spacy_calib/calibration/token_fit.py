@@ -106,8 +106,8 @@ class CalibrationPlan:
     scores (Floats): Out-of-fold score of each pair after scaling and context; the raw score without these.
     scaling (Scaling | None), context (ContextFit | None): Steps before the maps, fitted on all pairs; None without.
     uses_context (bool): Whether the context changes scores of tokens.
-    name (str), size (int): Name and number of parameters of a candidate. losses (Floats): Out-of-fold log loss of each kept
-        pair. why (str): Why it is not compared, or "". table (dict): The comparison, for `info`; {} if there was none.
+    name (str), size (int): A candidate's name and number of parameters. losses (Floats): Out-of-fold log loss of each pair that
+        reaches the threshold. why (str): Why it is not compared, or "". table (dict): The comparison; {} if there was none.
     """
 
     groups: Groups
@@ -125,7 +125,7 @@ class CalibrationPlan:
     table: dict[str, Any] = field(default_factory=dict)
 
     def pairs_of(self, data: FitData) -> Pairs:
-        """Return the pairs that the maps are fitted on: the kept ones, with scores after scaling and context."""
+        """Return the pairs that maps are fitted on: those that reach the threshold, with scores after scaling and context."""
         return data.kept_pairs.with_scores(self.scores[data.kept_indices])
 
     def with_context_scores(self, data: FitData) -> CalibrationPlan:
@@ -137,7 +137,11 @@ class CalibrationPlan:
 
 
 def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
-    """Fit a plan's maps; if normalize is "other", also a map of P(no pair of a token hits). RAISES C003, C006: few pairs."""
+    """Fit the maps of a plan, and return them with the plan's other steps as a calibration.
+
+    normalize (bool | str): True: scores of a token will be divided by their sum; "other": by their sum plus P(no label with a
+        score is right), for which a map is fitted; False: neither. RAISES C003: no pairs. C006: fewer than the maps need.
+    """
     pairs = plan.pairs_of(data)
     maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.has_offsets).fit(pairs)
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
@@ -172,7 +176,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
 
 
 def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
-    """Return the calibrated score of each pair of a token without gold that reaches the threshold."""
+    """Return the calibrated score of each pair without gold that reaches the threshold. calibration: Fitted by this plan."""
     predictions, context = Predictions.of_pairs(data.unlabelled_pairs, data.threshold), plan.context
     if plan.uses_context and context is not None:
         kept_predictions = predictions.take(predictions.kept_indices).replace_unchecked(scores=context.unlabelled_scores)
@@ -182,7 +186,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return the input of the maps: the kept pairs of all tokens, with gold or without. The plan must have no context."""
+    """Return what the calibration's maps read: pairs that reach the threshold, with gold or not. The plan has no context."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores

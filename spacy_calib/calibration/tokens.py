@@ -59,7 +59,7 @@ class PredictedLabels:
     def add_to(self, predictions: Predictions, scores: Scores) -> Predictions:
         """Return the predictions, with an entry added for each token whose label on the Doc has none above the threshold.
 
-        scores (Scores): The probabilities of the source, which give the added entries their raw scores.
+        scores (Scores): The probabilities of the source, which give the added entries their raw scores (if any).
         """
         # An entry below the threshold, which only a scaling reads, does not count.
         is_predicted = predictions.is_kept & (self.column_hashes[predictions.tags] == self.hashes[predictions.rows])
@@ -77,7 +77,7 @@ class PredictedLabels:
 class Context(CalibrationStep, Protocol):
     """What a fitted context must have: a step that adjusts scores by the token's word and its neighbours (`context.tokens`).
 
-    functions: Functions of Docs that compute some of its features. shrinkage: A step after all maps.
+    functions: Functions that compute some of its features from Docs. shrinkage: A step after the maps, or None.
     """
 
     @property

@@ -36,8 +36,7 @@ OURS = {
     "info": (".info_command", "Show the settings and the fit data of a calibrated pipeline"),
     "stock": (".stock_command", "Remove the calibration from a pipeline"),
 }
-# Function of a plug-in that commands of the core call -> its module.
-OF_PLUGINS = {
+OF_PLUGINS = {  # function of a plug-in that commands of the core call -> its module
     "all_cards": "..plugins.pretrained.card",
     "show_verdicts": f"{_REPORT}.page_contents",
     "write_page": f"{_REPORT}.page_contents",
@@ -49,12 +48,12 @@ ENTRY_POINTS = "spacy_calib_commands"
 
 
 def from_plugin(name: str) -> Any:
-    """Import and return the plug-in function of this name, a key of OF_PLUGINS."""
+    """Import a plug-in of this package, and return its function `name`, a key of OF_PLUGINS."""
     return getattr(import_module(OF_PLUGINS[name], __package__), name)
 
 
 def added_commands() -> dict[str, EntryPoint]:
-    """Return name -> entry point of the commands that other packages add; none of them replaces a command of the core."""
+    """Return command name -> entry point of the commands that other packages add, except those named like one of the core."""
     points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
     return {point.name: point for point in points if point.name not in COMMANDS}
 
@@ -70,7 +69,7 @@ def help_lines() -> dict[str, str]:
 
 
 def first_line(module: str) -> str:
-    """Return the first line of a module's docstring, without its final dot; "" if the module cannot be found or parsed."""
+    """Return the first line of the docstring of a module ("a.b"), without its final dot; "" if it cannot be found or parsed."""
     # The source is parsed: `calib --help` must not import a broken or slow package. (find_spec("a.b") would import a.)
     name, *parts = module.split(".")
     try:
@@ -85,7 +84,7 @@ def first_line(module: str) -> str:
 
 
 def load_command(name: str) -> Any:
-    """Import and return a command function. RAISES KeyError: no such command. C105: the command of a plug-in is unusable."""
+    """Import and return the function of the command `name`. RAISES KeyError: there is none. C105: a plug-in's is unusable."""
     from ..errors import calib_error
     from ..registry import load_point
 
@@ -103,7 +102,7 @@ def load_command(name: str) -> Any:
 
 
 def click_command(name: str) -> Any:
-    """Build the click command of this name. RAISES KeyError: there is none. C105: the command of a plug-in is unusable."""
+    """Build the click command `name`. RAISES KeyError: there is none. C105: the function of a plug-in is unusable."""
     from .shared.command import typer_function
 
     command = load_command(name)
@@ -154,12 +153,14 @@ class CalibGroup(TyperGroup):
             formatter.write_dl(list(help_lines().items()))
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        from .shared.process import command_process
+        """Parse the command line inside `command_process`: errors are printed as sentences, and SIGTERM exits cleanly."""
+        from .shared.process import command_process  # here, not at import: other commands of spaCy import this module, too
 
-        with command_process():
+        with command_process():  # ends with the block; `invoke`, which click calls next, starts it again
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
+        """Run the parsed command inside `command_process`, as `make_context` parses it."""
         from .shared.process import command_process
 
         with command_process():

@@ -58,7 +58,7 @@ def adapt(
     if the scores are well calibrated already. Can be repeated.
 
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` describes each adaptation.
-    RAISES CalibError: any error in the input.
+    RAISES CalibError: any error in the input. Arguments: the annotation of each contains its help (`shared/options.py`).
     """
     from ..pipe.gold_checks import unknown_in_examples
 

@@ -18,12 +18,11 @@ Method = Literal["auto", "identity", "temperature", "platt", "beta", "histogram"
 Event = Literal["exact", "article", "type", "overlap", "head", "arc"]
 Picture = Literal["reliability", "top", "groups", "errors", "coverage", "all"]
 
-# Options that take a path.
-_PATHS = ("data", "output", "train_data", "config", "code")
+_PATHS = ("data", "output", "train_data", "config", "code")  # options that take a path
 
 
 def _run(run: Any, options: dict[str, Any]) -> Any:
-    """Call the command function `run` with `options`, the locals() of a function below; strings for files become Paths."""
+    """Return what the command function `run` returns for `options`, a function's locals(), in which file names become Paths."""
     paths = {name: Path(options[name]) for name in _PATHS if isinstance(options.get(name), str)}
     return run(**{**options, **paths, "model": str(options["model"])})
 
@@ -56,9 +55,12 @@ def fit(
     """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold that it was not trained on, a .spacy or
-        .conllu file or a folder of them. output (str | Path): Folder to write. component (str | None): Component to calibrate;
-        None lets the command choose, by default the tagger. overrides (dict | None): Dotted settings, such as
-        {"components.calib.threshold": 0.01}. The other arguments are the options of the command.
+        .conllu file or a folder of them; `gold` adds more. output (str | Path): Folder to write; `force` replaces a pipeline.
+        component (str | None): Component to calibrate; None lets the command choose, by default the tagger. train_data: Gold to
+        count tag frequencies in. method, groups, event: How scores are calibrated, the number of groups of tags, and when a
+        prediction is right. attr (str | None): Prefix of attributes, pipe name. config: File with settings. overrides (dict |
+        None): Dotted settings, such as {"components.calib.threshold": 0.01}. label_map: Component label -> gold label. The
+        others are the options of the command, which `python -m spacy calib fit --help` describes.
     RETURNS (Calibrator): The calib pipe that was written; its `fit_info` has the tables of its fit. A calibrated pipeline keeps
         its calibration, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: any error in the input.
@@ -92,7 +94,7 @@ def fit_all(
 ) -> list[Calibrator]:
     """Calibrate several components in one run, and write the pipeline.
 
-    component (Sequence[str]): Names of the components. The other arguments are as for `fit`.
+    component (Sequence[str]): Names of the components. The other arguments are as for `fit`, and hold for all components.
     RETURNS (list[Calibrator]): The calib pipes that were written, in pipeline order. RAISES CalibError: any error in the input.
     """
     options = {**locals(), "component": list(component)}
@@ -119,8 +121,8 @@ def adapt(
     """Adapt a calibrated pipeline to a new domain with a few labelled documents and write it, as `spacy calib adapt` does.
 
     model (str | Path): Package name or folder of the calibrated pipeline. data (str | Path): 5 to 50 labelled documents of the
-        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. The other arguments are
-        the options of the command.
+        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. component (str | None):
+        Component whose calibration is adapted; None takes the one that the data are about. The others are as for `fit`.
     RETURNS (Calibrator): The adapted calib pipe; its `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.
     """
@@ -151,7 +153,10 @@ def evaluate(
     """Measure on gold how well the scores of a pipeline are calibrated, as `spacy calib evaluate` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold, a .spacy or .conllu file or a folder of
-        them. kind (str | None): What pictures show. tags (list[str] | None): Tags to draw. Others: options of the command.
+        them. output: .json, .html or picture files to write, or a folder for all pictures. component (str | None): The only one
+        to evaluate. by (str | None): Key of Doc.user_data whose values divide the documents into slices. groups (int | None):
+        Number of groups of tags; None takes those of the fit. kind (str | None): What pictures show. tags (list[str] | None):
+        Tags to draw. force (bool): Whether to replace existing files. The others are as for `fit`.
     RETURNS (dict): Pipe name -> raw and calibrated figures, the JSON of `spacy calib evaluate --output`.
     RAISES CalibError: any error in the input.
     """

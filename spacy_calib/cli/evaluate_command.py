@@ -59,7 +59,7 @@ def evaluate(
         no single gold token; "slices": a row for each value of --by, also under "entities"; "conventions": labels that gold and
         component use differently, None if not known; "pictures": the numbers of pictures. For raw scores the calibrated figures
         are None, and "unfitted" has the "verdict" and the command for a "fit".
-    RAISES CalibError: any error in the input.
+    RAISES CalibError: any error in the input. Arguments: the annotation of each contains its help (`shared/options.py`).
     """
     run = EvaluateRun(**locals())
     evaluation = evaluate_pipeline(run)
@@ -80,7 +80,7 @@ def evaluate(
 
 
 def show_outputs(run: EvaluateRun, page: dict[str, Any] | None) -> None:
-    """Print the verdicts of the HTML page, and which files were written. page (dict | None): Contents of the page."""
+    """Print the verdicts of the HTML page, if any, and the files written by `run`. page (dict | None): Contents of the page."""
     if page is not None:
         from_plugin("show_verdicts")(page)
     for path in run.outputs[PAGE]:

@@ -89,7 +89,7 @@ def fit(
     A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents.
 
     RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list.
-    RAISES CalibError: any error in the input.
+    RAISES CalibError: any error in the input. Arguments: the annotation of each contains its help (`shared/options.py`).
     """
     # First all options and paths are checked: errors in them are reported before the pipeline is loaded.
     single_options = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
@@ -101,14 +101,14 @@ def fit(
         inputs += [path, *data_files(path)]
     import_user_code(code)
     named_options = {"attr": attr, "method": method, "groups": groups, "event": event}
-    options = {name: value for name, value in named_options.items() if value is not None}
+    options = {name: value for name, value in named_options.items() if value is not None}  # those that were given
     translate_options(options)  # called only for its errors
-    gold_names = None if label_map is None else read_map(label_map)
-    base = None if config is None else settings_from_file(config)
+    gold_names = None if label_map is None else read_map(label_map)  # component label -> gold label
+    base = None if config is None else settings_from_file(config)  # (name, settings) of a calib pipe
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
 
-    nlp, unreadable = load_readable(model)
+    nlp, unreadable = load_readable(model)  # unreadable: names of calib pipes that were left out
     components = components or component_with_gold(nlp, gold_paths, {**single_options, **(overrides or {})}, silent)
     calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, gold_names, calib_options)
@@ -135,9 +135,9 @@ def _fit_all(
 ) -> None:
     """Fit the new calib pipe of each component to the examples, and compare it with the calibration that it may replace.
 
-    count_labels (Callable): Gets a new calib pipe; returns the label counts of the training data as arguments of
-    `Calibrator.fit`, {} without training data. comparison_options (Mapping): Arguments of `ComponentFit.compare`.
-    fit_options: Arguments of `fit_pipe`.
+    fits (Sequence): One per component, in pipeline order; each gets its comparison. count_labels (Callable): Gets a new calib
+    pipe; returns the label counts of the training data as arguments of `Calibrator.fit`, {} without training data.
+    comparison_options (Mapping): "event" and "always" for `ComponentFit.compare`. fit_options: Arguments of `fit_pipe`.
     """
     pipes_done: list[str] = []
     for component_fit in fits:
@@ -150,8 +150,8 @@ def _fit_all(
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[[], Language], always: bool) -> Language:
     """Return the pipeline to write: with the new calib pipe, or the old one if that was chosen, for each component.
 
-    reload (Callable): Loads the pipeline as it was before the fit. always (bool): Whether a fit that is worse than raw scores
-    may be written. RAISES C130: a fit is, and it may not.
+    fits (Sequence): Compared already. reload (Callable): Loads the pipeline as it was before the fit. always (bool): Whether a
+    fit that is worse than raw scores may be written. RAISES C130: a fit is worse, and not `always`.
     """
     if len(fits) == 1 and fits[0].choice != FIT:
         old_nlp, _ = fits[0].reopen_present(reload)  # with the old calib pipe as it was, or adapted
@@ -168,7 +168,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[
 def _read_gold(
     nlp: Language, fits: Sequence[ComponentFit], paths: Sequence[Path], gold_preproc: bool, silent: bool
 ) -> list[Example]:
-    """Return the examples of all gold files, with gold labels renamed to those of the new calib pipes."""
+    """Return the examples of the gold files `paths`, with gold labels renamed to those of the new calib pipe of each fit."""
     examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
@@ -181,7 +181,7 @@ def count_training(
 ) -> dict[str, Any]:
     """Count the gold labels of the training data at `path`; return the counts as arguments of `Calibrator.fit`, {} for no path.
 
-    examples (Iterable[Example]): The fit data, which should not be among the training data.
+    examples (Iterable[Example]): The fit data, which should not be among the training data. silent (bool): No progress bar.
     RAISES C030: the training data has no gold for the component. C482: over 10 % of the fit data is in it, not `allow_seen`.
     """
     from ..gold.reading import texts_of
@@ -203,7 +203,7 @@ def count_training(
 
 
 def check_apart(overlap: TrainTestOverlap | None, is_allowed: bool) -> None:
-    """Warn if fit data is among the training data. RAISES C482: over 10 % of its words are, and `is_allowed` is False."""
+    """Warn of an `overlap` of fit and training data, if any. RAISES C482: over 10 % of the words, and `is_allowed` is False."""
     if overlap is None or not overlap.is_overlapping:
         return
     part = f"{overlap.seen:,} of {overlap.documents:,} documents ({100 * overlap.share:.0f} % of the words)"
@@ -227,6 +227,7 @@ def fit_pipe(
 ) -> None:
     """Run the pipes that a calib pipe needs over the examples, and fit the calib pipe to them.
 
+    n_process (int): Worker processes. silent (bool): Whether to print neither a progress bar nor warnings of gold left out.
     pipes_done (Sequence[str]): Pipes that were run over these Docs already. arguments: Further arguments of `Calibrator.fit`.
     """
     n_bins = getattr(calib.scorer, "n_bins", 10)  # also the minimum number of pairs: each bin needs one
@@ -239,7 +240,7 @@ def fit_pipe(
 
 
 def check_fit(info: FitInfo) -> None:
-    """Check a fit before it is written. RAISES C130: its cross-validated log loss is clearly higher than that of raw scores."""
+    """Check a fit by its `info` before writing it. RAISES C130: cross-validated log loss clearly above that of raw scores."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}

@@ -24,8 +24,7 @@ from .shared.writing import print_result
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
-# Number of tags of a group that are printed without --all.
-_TAGS_SHOWN = 8
+_TAGS_SHOWN = 8  # number of tags of a group that are printed without --all
 # Title of a column of the table of candidates -> its key in a row.
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
 
@@ -44,7 +43,7 @@ def info(
     versions.
 
     RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
-    RAISES CalibError: any error in the input.
+    RAISES CalibError: any error in the input. Arguments: the annotation of each contains its help (`shared/options.py`).
     """
     nlp = open_model(model, code=code)
     pipes = choose_pipes(nlp, component, allow_many=True)
@@ -93,7 +92,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 
 def show_info(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
-    """Print the non-empty facts and tables of one calib pipe. description: From `describe`. everything: Print all labels."""
+    """Print the facts and tables of a calib pipe. description: From `describe`. everything: Whether groups list all labels."""
     info = pipe.fit_info
     msg.divider(pipe.name)
     if verdict := verdict_on(info):
@@ -148,7 +147,7 @@ def _token_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any
 
 
 def _span_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any]:
-    """Return {title: text} of the facts about the scores of entities or other spans; {} for a pipe without them."""
+    """Return {title: text} about the scores of entities or other spans; {} for a pipe without. description: From `describe`."""
     info = pipe.fit_info
     if not info.spans:
         return {}
@@ -200,7 +199,7 @@ def pretrained_lines(pipe: Calibrator) -> dict[str, str]:
 
 
 def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
-    """Describe in words the cut-off of a card: score, required precision, and precision and recall on left-out sources."""
+    """Describe in words a cut-off of a pretrained card, from `Card.choose_cutoff`: its score, precision, and share accepted."""
     return (
         f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}; on left-out sources: mean precision "
         f"{cutoff['mean']:.2f}, worst {cutoff['worst']:.2f}, share of right entities accepted {cutoff['kept']:.2f}"
@@ -236,14 +235,14 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 
 
 def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
-    """Describe the strength of the penalty on tag offsets; "" for a fit without them. If the strength is None, all are 0."""
+    """Describe the penalty on tag offsets by its "strength", None if all offsets are 0. "" for a fit without tag offsets."""
     if tag_offsets is None:
         return ""
     return "no effect here" if tag_offsets["strength"] is None else f"strength {tag_offsets['strength']:.3g}"
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
-    """Describe a scaling by its name, its temperature, and its number of parameters ("size"); "" for None."""
+    """Describe `fit_info.scaling` by its name, its temperature, and its number of parameters ("size"); "" for None."""
     if scaling is None:
         return ""
     temperature = "" if scaling["temperature"] is None else f"temperature {scaling['temperature']:.3g}, "
@@ -251,7 +250,7 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
 
 
 def _cutoffs_line(state: dict[str, Any] | None, target: str, digits: str) -> str:
-    """Describe saved cut-offs; "" for None. target (str): "precision" or "recall". digits (str): Format of a cut-off, ".4f"."""
+    """Describe the `state` of cut-offs; "" for None. target (str): "precision" or "recall". digits (str): Format, ".4f"."""
     if state is None:
         return ""
     cutoffs = [f"{key} {'-' if cutoff is None else format(cutoff, digits)}" for key, cutoff in state["cutoffs"].items()]

@@ -31,8 +31,7 @@ def stock(
     Remove the calibration from a pipeline: its calib pipes. The weights stay,
     and all components are spaCy's own again.
 
-    RETURNS (Language): The stock pipeline.
-    RAISES C067: nothing in the pipeline was added by `calib fit`. CalibError: any other error in the input.
+    RETURNS (Language): The stock pipeline. RAISES C067: nothing in it was added by `calib fit`. CalibError: any other error.
     """
     from ..pipe.scorer import drop_performance
 

@@ -82,7 +82,7 @@ def threshold(
         "review": counts of the tokens that are accepted, to be reviewed, or dropped; for answers to a sample "answers": number
         of each kind, and "promise": the sentence; with --check "verdict", and "rows" with counts of right answers. With several
         pipes this is of the first, and "others": name -> result.
-    RAISES CalibError: any error in the input.
+    RAISES CalibError: any error in the input. Arguments: the annotation of each contains its help (`shared/options.py`).
     """
     targets = read_targets(precision, recall, per, confidence, check, apply)
     run = GoldRun(
@@ -111,7 +111,7 @@ def threshold(
 def read_targets(
     precision: str | None, recall: float | None, per: str, confidence: float, check: bool, apply: Path | None
 ) -> Targets:
-    """Parse and check the options of `threshold`; return what the cut-offs have to reach.
+    """Parse and check these options of `threshold`; return what the cut-offs have to reach.
 
     RAISES C307: neither precision nor recall, nor --check. C056: a share is not between 0 and 1; --recall with --per group or a
     precision of each label; --check with a precision, a recall or --apply.
@@ -134,9 +134,9 @@ def read_targets(
 
 
 def _results_by_pipe(run: GoldRun, nlp: Language, targets: Targets, check: bool) -> list[dict[str, Any]]:
-    """Find and set the cut-offs of the calib pipes by DATA; return the result of `threshold` for each pipe.
+    """Find and set the cut-offs that reach `targets` by DATA; return the result of `threshold` for each calib pipe.
 
-    Answers to a random sample are for one pipe, whose present cut-offs are only tested if `check`.
+    DATA may be gold, or answers to a random sample, which are for one pipe; if `check`, its old cut-offs are only tested.
     RAISES C532: `check` without answers. C056: a recall with answers. Other CalibError: an error in the gold.
     """
     from ..pipe.label_names import with_shown_names
@@ -155,7 +155,7 @@ def _results_by_pipe(run: GoldRun, nlp: Language, targets: Targets, check: bool)
 
 
 def check_any_cutoff(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
-    """Check that some pipe got a precision cut-off, unless `allow_empty`. path: For the message. RAISES C530: none got one."""
+    """Check that some pipe's result has a precision cut-off. RAISES C530: none has, and not `allow_empty`. path: Of --apply."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
@@ -174,7 +174,7 @@ def read_precision(given: Any) -> float | dict[str, float]:
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
-    """Replace displayed names in {name: precision} by the pipe's labels; keep a number unchanged. RAISES C056: unknown name."""
+    """Replace names that users see in {name: precision} by labels of the pipe; a number stays. RAISES C056: unknown name."""
     from ..pipe.label_names import shown_keys
 
     if not isinstance(shares, Mapping):
@@ -187,7 +187,7 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return (pipe that scored the sample, answers) if DATA answers a random sample, else None. RAISES: as `read_sample`."""
+    """Return (pipe, answers) if DATA has answers to a random sample that a pipe scored, else None. RAISES: as `read_sample`."""
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
 
@@ -199,7 +199,7 @@ def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, Sampl
 
 
 def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: Targets, check: bool) -> dict[str, Any]:
-    """Find and set a pipe's cut-offs by answers to a sample, or only test them if `check`; return the result of `threshold`."""
+    """Set cut-offs of a pipe for `targets` by a sample of answers; if `check`, only test its old ones; return the result."""
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
     from ..pipe.label_names import shown_keys, with_shown_names
 
@@ -216,8 +216,8 @@ def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: 
 def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Targets, silent: bool) -> dict[str, Any]:
     """Find the cut-offs of a calib pipe on gold, set them on the pipe, and return the result of `threshold` for it.
 
-    examples (list[Example]): Gold with predictions of the pipeline. data (Path): Where it is from. RAISES C308 to C310: no
-    recall cut-off is possible. C800 to C804: gold that cannot show errors.
+    examples (list[Example]): Gold with predictions of the pipeline. data (Path): Where it is from. targets (Targets): What they
+    have to reach. RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
     """
     from ..gold.reading import texts_of
     from ..pipe.cutoffs import gold_pairs, parts_for_review, precision_cutoffs
@@ -249,14 +249,14 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
 
 
 def _count_documents(pipe: Calibrator, corpus: ScoredCorpus) -> int:
-    """Count the source documents that have predictions with gold: spans if the pipe calibrates them, else labels."""
+    """Count the documents of a `corpus` that have predictions with gold: spans if the pipe calibrates them, else labels."""
     predictions = corpus.spans if pipe.spans.groups is not None else corpus
     has_gold = predictions.right >= 0  # -1: not known
     return len(np.unique(corpus.documents_of(predictions.docs[has_gold])))
 
 
 def find_entity_tokens(pipe: Calibrator, examples: list[Example], corpus: ScoredCorpus, data: Path) -> EntityTokens:
-    """Return the tokens of a corpus, with their probabilities of being in an entity. data (Path): Where the gold is from.
+    """Return the tokens of `examples`, scored in `corpus`, with their probabilities to be in an entity. data: Path of the gold.
 
     RAISES C308, C310: the pipe gives no such probabilities. C309: the gold has no entity.
     """
@@ -278,7 +278,7 @@ def may_have_cutoffs(pipe: Calibrator) -> bool:
 
 
 def pipes_for_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
-    """Return the pipes that score entities, documents or links; for a `recall` only those of entities, if there are any.
+    """Return the pipes that score entities, documents or links; if `recall` is not None, only those of entities, if any.
 
     RAISES C065: there is none. C021, C069, C084: a component is missing or disabled.
     """

@@ -39,7 +39,7 @@ class TokenView:
 
 # Blocks with a weight per number -> rows of `PairInputs.numbers` ("line": log-odds, constant).
 NUMBER_BLOCKS = {"line": slice(1, None, -1), "bends": slice(N_SCORES), "tag": slice(4), "features": slice(N_SCORES, None)}
-# Blocks with one weight per code, in the order of `PairInputs.codes`.
+# Blocks with one weight per code, in the order of `PairInputs.codes` ("before", "behind": tag of the previous, next token).
 CODE_BLOCKS = ("rival", "ending", "form", "before", "behind", "shape")
 
 
@@ -154,5 +154,5 @@ def _codes_of_tags(n_tags: int) -> Ints:
 
 
 def _clip_tags(tags: Ints, n_tags: int) -> Ints:
-    """Replace -1 (no tag), and tags that were not in the fit, by n_tags."""
+    """Replace -1 (no tag), and tags that were not in the fit, by n_tags, the number of tags in the fit."""
     return np.minimum(tags.view(np.uintp), n_tags).view(np.intp)  # as an unsigned number, -1 is the largest one

@@ -21,7 +21,7 @@ _PRIOR_SUMS = 10.0 * np.array([[1.0], [0.9], [0.3]])
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
 # Log-odds and tag of a missing neighbour (sure: at the ends of a Doc nothing is ambiguous), and of a missing entry.
 _MISSING_LOG_ODDS, _MISSING_TAGS = np.array([3.0, NO_ENTRY]), np.array([-1, -1])
-_NO_NEIGHBOUR, _NO_TOP = -2, -1  # their indices from the end
+_NO_NEIGHBOUR, _NO_TOP = -2, -1  # their indices, from the end, in an array of all entries to which both are appended
 
 
 class TokenScores:
@@ -31,7 +31,7 @@ class TokenScores:
     log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the token's highest (of ties the first).
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest and the second entry of each token, shape (2, n);
         -1 and NO_ENTRY if missing. is_scored (Flags): Whether a token has entries and is more than white space.
-    neighbours (tuple): (log-odds, tags) of the highest entry of the previous, and next, token: scored ones of the same Doc.
+    neighbours (tuple): For the previous, and the next token of the Doc: (log-odds, tags) of its highest entry; 3, -1 if none.
     entropy (Floats): Entropy of each token in nats, with the probability left over by its entries as one more outcome.
     """
 
@@ -46,15 +46,16 @@ class TokenScores:
         second = others[find_top(rows[others], scores[others])]
         top_two = np.full((2, n), _NO_TOP)
         top_two[0, rows[highest]], top_two[1, rows[second]] = highest, second
-        # Two values are appended to those of the entries: the indices _NO_NEIGHBOUR and _NO_TOP find them.
+        # Appended are the values that stand for a missing neighbour (index _NO_NEIGHBOUR) and a missing entry (index _NO_TOP).
         entry_log_odds, entry_tags = np.append(self.log_odds, _MISSING_LOG_ODDS), np.append(tags, _MISSING_TAGS)
         self.top_log_odds: Floats = entry_log_odds[top_two]
         self.top_tags: Ints = entry_tags[top_two]
         self.is_scored: Flags = (top_two[0] >= 0) & words.counts  # not white space
-        # The highest entry of the previous token (row 0: shifted to the right) and of the next one (row 1: to the left).
+        # Highest entries, shifted by one: shifted[0, i] is that of the token before i, shifted[1, i + 1] of the token after i.
+        # So what crosses a boundary of Docs is at the start of the second. `starts` has 0 and n, too: each cell gets a value.
         shifted = np.empty((2, n + 1), dtype=np.intp)
         shifted[0, 1:] = shifted[1, :-1] = np.where(self.is_scored, top_two[0], _NO_NEIGHBOUR)
-        shifted[:, words.starts] = _NO_NEIGHBOUR  # none across the boundary of two Docs
+        shifted[:, words.starts] = _NO_NEIGHBOUR
         previous, following = shifted[0, :-1], shifted[1, 1:]
         self.neighbours = tuple((entry_log_odds[index], entry_tags[index]) for index in (previous, following))
         left_over = 1.0 - np.bincount(rows, scores, n)
@@ -74,7 +75,7 @@ class Feature(ABC):
 
     @abstractmethod
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        """Return the columns of numbers of this feature, shape (n_tokens,) each."""
+        """Return the columns of numbers that this feature has for these tokens, shape (n_tokens,) each."""
 
     def column_names(self, tokens: TokenScores) -> Sequence[str]:
         """Return the description of each column that the feature has for these tokens."""

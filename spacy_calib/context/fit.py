@@ -108,7 +108,7 @@ def fit_token_context(
     model, held_out = fit_pairs(PairData(pair_log_odds[labelled], inputs.take(labelled), pairs.hits, documents), progress)
     unlabelled_scores = model.predict(pair_log_odds[unlabelled], inputs.take(unlabelled))
     # The salted vocabulary has another order, so the words of the model's weights get other indices.
-    context.vocabulary_, context.model_ = salted_words, model.reindex_words(salted_indices, n_tags + 1)
+    context.vocabulary_, context.model_ = salted_words, model.reindex_words(salted_indices, n_tags + 1)  # 1: unknown tags
     comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
     info = describe_context(context, comparison, _share_reordered(pairs, held_out))
     view = replace(view, adjusted_scores=np.concatenate([held_out, unlabelled_scores])[order])
@@ -140,7 +140,7 @@ def fit_further_scores(
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
     no_gold_counts = np.zeros(0, dtype=np.intp)  # a recalibrator needs none
     top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], no_gold_counts)
-    useful_scores = drop_useless_scores(top_data, groups).spans.further_scores  # those that lower the loss, a column each
+    useful_scores = drop_useless_scores(top_data, groups).spans.further_scores  # all, or none: do they lower the loss?
     held_out, unlabelled_scores, reason = spans.scores, unlabelled_pairs.scores, ""
     if useful_scores.shape[1]:
         held_out = held_out_scores(top_data, groups)
@@ -160,13 +160,13 @@ def fit_further_scores(
 
 
 def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
-    """Return the share of tokens whose top tag changes if these scores replace those of the pairs."""
+    """Return the share of tokens whose top tag changes if `new_scores` (one per pair) replace the scores of the pairs."""
     was_top, is_top = (find_top(pairs.rows, scores) for scores in (pairs.scores, new_scores))
     return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 
 def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
-    """Return the k columns of the context's features, standardized, (k, n_tokens); learn their names, means and deviations."""
+    """Set the context's columns with means and deviations by these tokens; return the k columns standardized, (k, n_tokens)."""
     names = [(feature.name, description) for feature in context.features for description in feature.column_names(tokens)]
     columns_by_feature = [feature(tokens) for feature in context.features]
     columns = [*chain.from_iterable(columns_by_feature)]
@@ -207,7 +207,7 @@ def fit_span_context(
     spans (Spans): The entities; starts and ends are indices of these tokens. scores (Floats): Out-of-fold score of each entity.
     hits (NDArray[bool]): Whether each is right. documents (Ints): Document of each, ascending. groups (Groups): Of the labels.
     RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a summary for `info`:
-        "when", "kept", "why" (it was not fitted), "comparison", "slope", "ridge", "weights" (feature "what", its "weight").
+        "when", "kept" (used or not), "why" (not fitted), "comparison", "slope", "ridge", "weights" ("what": feature, "weight").
     """
     when = tokens.context.when
     info: dict[str, Any] = {
@@ -231,7 +231,7 @@ def fit_span_context(
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
-    """Return why there are too few entities or documents for a fit, or ""."""
+    """Return why there are too few entities or documents for a fit, "" if there are enough. hits, documents: Of each entity."""
     n_documents = len(np.unique(documents))
     if n_documents < DOCUMENTS_TO_CHOOSE:
         return f"{n_documents:,} documents, but at least {DOCUMENTS_TO_CHOOSE} are needed"

@@ -111,18 +111,18 @@ class LogLinear(Serializable):
         terms = np.zeros((first_code + len(inputs.codes), n + 1))
         terms[0, :n] = log_odds
         np.multiply(self._slopes.take(inputs.tag_codes, axis=1), inputs.numbers, out=terms[1:first_code, :n])
-        if self._table is None:
+        if self._table is None:  # it would be too large: find the weights of each block by a binary search
             blocks = zip(CODE_BLOCKS, inputs.codes, strict=False)
             terms[first_code:, :n] = [self.weights[name].find(codes)[:, 0] for name, codes in blocks]  # one weight per code
         else:
-            starts, table = self._table
-            terms[first_code:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # no code (-1): the 0 before the block
+            starts, table = self._table  # before each start is a 0, which the code -1 finds
+            terms[first_code:, :n] = table[np.maximum(inputs.codes, -1) + starts]  # any code below 0 means none: -1
         return sigmoid(np.add.reduce(terms)[:n])
 
     def reindex_words(self, new_indices: Mapping[str, Ints], n: int) -> LogLinear:
         """Return the model for a reordered vocabulary. A code in a block of words is index of the word * n + tag.
 
-        new_indices (Mapping): Name of a block ("form" or "ending") -> new index of each word by its old one. n: Number of tags.
+        new_indices (Mapping): Name of a block ("form", "ending") -> new index of each old index. n: 1 + number of tags.
         """
         weights_by_block = dict(self.weights)
         for name in new_indices.keys() & self.weights.keys():  # a model of scores alone has no block of words
@@ -183,7 +183,7 @@ def _choose_ridge(data: PairData, progress: Progress) -> float:
 
 
 def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
-    """Return the probability of each pair by a model fitted on the other folds. start: Initial weights of each fit."""
+    """Return each pair's probability by a model of other folds. ridge: L2 penalty. folds: Of pairs. start: Initial weights."""
 
     def score(train: Ints, test: Ints) -> Floats:
         train_data, test_data = data.take(train), data.take(test)
@@ -194,7 +194,7 @@ def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLine
 
 
 def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
-    """Fit the model; with fewer than _MIN_UNSHRUNK pairs, average its weights with those of the strongest L2 penalty."""
+    """Call `_fit_model` with these arguments; with few pairs, average the weights with those of the strongest L2 penalty."""
     model, share = _fit_model(data, ridge, tolerance, start), len(data.hits) / _MIN_UNSHRUNK
     if share >= 1 or ridge == RIDGES[0]:
         return model
@@ -206,7 +206,7 @@ def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANC
 
 
 def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
-    """Return the model of minimum log loss plus L2 penalty. start (LogLinear | None): Initial weights; None for 0."""
+    """Fit the model by log loss plus L2 penalty (ridge), from the weights `start` (None: 0) until a step gains < tolerance."""
     from scipy.sparse import csr_matrix, hstack
 
     blocks = data.inputs.blocks

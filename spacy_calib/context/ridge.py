@@ -86,7 +86,7 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """Return the coefficients of the design's columns: log-odds (at least 0), constant, features (shrunk by the ridge)."""
+    """Fit to `hits` the coefficients of the design's columns: log-odds (at least 0), constant, features (L2 penalty: ridge)."""
     prior_mean = np.zeros(design.shape[1])
     prior_mean[0] = 1.0  # a slope of 1: no change
     prior_weight = np.full(design.shape[1], ridge)

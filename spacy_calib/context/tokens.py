@@ -54,7 +54,6 @@ class TokenContext:
 
     Its inputs are the log-odds of the score and of its rival (the best other tag), both tags, the ending, form and shape,
     the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
-
     features (Sequence[Feature]): Further inputs.
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher. shrink (float): How far scores
         shrink, after the recalibrators, towards a line in the raw log-odds: 0 not at all, 1 fully.
@@ -99,7 +98,7 @@ class TokenContext:
         return blocks_for(self.n_tags_, len(self.vocabulary_.forms), len(self.vocabulary_.endings), len(self.columns_))
 
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """Return the k columns of all features, standardized, (k, n_tokens). RAISES C204: not as many columns as in the fit.
+        """Return all k columns, standardized as in the fit, (k, n_tokens). RAISES C204: the fit had more or fewer columns.
 
         values (Sequence): For each feature its columns, each of shape (n_tokens,).
         """
@@ -112,7 +111,7 @@ class TokenContext:
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all scores (not without a model), and set `view` by the predictions that reach the threshold (are KEPT)."""
+        """Adjust all scores, if there is a model. Set `view` (tokens with features) by the predictions above the threshold."""
         words = predictions.words
         kept = None if predictions.levels is None else predictions.kept_indices  # None: all are KEPT
         kept_predictions = predictions if kept is None else predictions.take(kept)
@@ -188,13 +187,13 @@ class FurtherScores:
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
         """Represent n labels of documents as spans with further scores, for the recalibrator; a document is one token.
 
-        rows, tags, scores: Document, label (a column) and score of each, shape (n,).
+        words (Words): Has the documents' further scores. rows, tags, scores: Document, column and score of each label, (n,).
         """
         further = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), further.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust the score of each document's top label; its other labels share the rest."""
+        """Adjust the score of each document's top label; its other labels share the rest. Before the fit, nothing changes."""
         if self.model_ is None:
             return predictions
         top = np.flatnonzero(predictions.is_top)
@@ -202,7 +201,11 @@ class FurtherScores:
         return predictions.replace_unchecked(scores=scores)
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
-        """Return new scores of n (document, label, score) entries: recalibrated at the indices `top`; others share the rest."""
+        """Return n new scores: that of each document's top label recalibrated; the document's other labels share the rest.
+
+        rows, tags, scores: Document, label (a column) and score of each of n entries. top (Ints): Indices of the entries of top
+            labels. words (Words): All documents with their further scores.
+        """
         assert self.model_ is not None
         spans = self.spans(words, rows[top], tags[top], scores[top])
         return replace_top_scores(rows, scores, top, self.model_.predict(spans, spans.scores))
@@ -221,7 +224,7 @@ class FurtherScores:
 
 
 def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
-    """Replace the score of each document's top label; its other labels share the rest in the same proportions as before.
+    """Return n scores with each document's top score replaced; its other labels share the rest in the old proportions.
 
     rows, scores: Document and score of each of n entries. top, new_scores: Index of each top label's entry, and its new score.
     """
@@ -260,8 +263,8 @@ class LabelMatch(Serializable):
     def from_labels(cls, tags: Sequence[str], has_prefixes: bool, labels: Sequence[str]) -> LabelMatch:
         """Match token labels (tags) with span labels by name.
 
-        has_prefixes (bool): Whether tags begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels under the names that
-            tags use, of which several can be equal; if "" (a sentence) is the only one, it matches every tag.
+        has_prefixes (bool): Whether tags begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels, renamed by the label
+            map of the tags, if any, so that several can be equal; if "" (a sentence) is the only one, it matches every tag.
         """
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
@@ -272,7 +275,7 @@ class LabelMatch(Serializable):
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
         """Return, for n tokens in spans, the sum of the adjusted scores of the token labels that match the span's label, (n,).
 
-        view: All tokens. tokens, labels (Ints): Token, and its span's label, (n,). 1 without scores or without matching labels.
+        view: All tokens. tokens, labels (Ints): Token, and its span's label, (n,). Without scores or matching labels 1.
         """
         # The appended -1 is for columns past the end: labels that were appended after the fit.
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
@@ -291,7 +294,7 @@ class LabelMatch(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class SpanContextModel(Serializable):
-    """The context step of entities: logistic regression on the log-odds of the score so far and on features of the entity.
+    """The context step of entities: logistic regression on the log-odds of the earlier score and on features of the entity.
 
     groups (Groups), tags (LabelMatch): Groups of the span labels, and token labels that match them. columns (tuple[str, ...]):
         Descriptions of the features. model (RidgeModel): The fitted regression.
@@ -308,7 +311,7 @@ class SpanContextModel(Serializable):
         return lengths(sizes, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust the scores of the spans on the Docs (those with the level KEPT); other candidates keep theirs."""
+        """Adjust the scores of the spans on the Docs (those with the level KEPT); the others, candidates, keep theirs."""
         index = predictions.kept_indices
         if predictions.spans is None or not len(index):
             return predictions
@@ -322,7 +325,7 @@ def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch
     """Return the features of n spans as columns, (n,) each, in the order that `span_column_names` describes.
 
     They are means of token features, length, minimum, product and mean of token scores, and for each group 1 for its labels.
-    view (TokenView): All tokens of the Docs with these spans. tags (LabelMatch): Token labels that match each span label.
+    view (TokenView): All tokens of these Docs. groups (Groups): Groups of span labels. tags (LabelMatch): Token labels of each.
     """
     lengths, firsts = spans.ends - spans.starts, firsts_of(spans)
     # The tokens of all spans, one span after the other: each span begins at its index in `firsts`.
@@ -338,7 +341,7 @@ def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch
 
 
 def span_column_names(token_columns: Sequence[str], groups: Groups) -> list[str]:
-    """Describe each column of `span_columns`. token_columns (Sequence[str]): Descriptions of the token features."""
+    """Describe each column of `span_columns`. token_columns: Descriptions of the token features. groups: Of the span labels."""
     return [*token_columns, *_SPAN_INPUTS, *(f"a label of group {name}" for name in groups.names)]
 
 

@@ -61,7 +61,7 @@ class Words:
 
     @classmethod
     def of_documents(cls, n: int, further_scores: Mapping[str, Floats] | None = None) -> Words:
-        """Represent n documents as one token each, without forms; only the further scores of the source describe them."""
+        """Represent n documents as one token each, without forms. further_scores: Description -> a score of each, (n,)."""
         no_hashes, shapes = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.intp)
         counts = np.ones(n, dtype=np.bool_)
         return cls(np.arange(n + 1), no_hashes, no_hashes, shapes, counts, further_scores=further_scores or {})
@@ -74,7 +74,7 @@ _MAX_CACHED = 1 << 17
 
 
 class _DigestIndex:
-    """Finds the index of each value's salted digest in a sorted array of digests; caches the indices by value."""
+    """Finds the index of each value's digest (with the salt) in the ascending array `digests`; caches the indices by value."""
 
     def __init__(self, digests: Hashes, salt: str):
         self.digests, self.salt = digests, salt
@@ -118,7 +118,7 @@ class KnownWords(Serializable):
         return cls(_frequent(words.forms[is_word]), _frequent(words.endings[is_word]))
 
     def with_salt(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
-        """Return (this unsalted vocabulary with salted digests, {"form", "ending"} -> new index of each old index)."""
+        """Return (this unsalted vocabulary, salted with `salt`; "form" or "ending" -> the new index of each old index)."""
         digests = {"form": salt_digests(self.forms, salt), "ending": salt_digests(self.endings, salt)}
         orders = {name: np.argsort(values) for name, values in digests.items()}
         forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))

@@ -64,7 +64,7 @@ def check_pipe_name(name: str) -> str:
 def token_values(token: Token, attr: str) -> TokenValues | None:
     """Return the raw and calibrated probability of the token's current label; None if it has no label or the label no score.
 
-    A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
+    attr: The pipe's prefix. A label has no score if the model lacks it, or it was set after the run and is below the threshold.
     """
     block, row = find_row(token, attr) or (None, 0)
     return None if block is None else block.values_of(row, block.annotation.label(token))
@@ -91,20 +91,20 @@ def token_flag(token: Token, attr: str) -> bool | None:
 def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
     """Return label -> calibrated (or raw) probability of a token above the threshold, highest first; None without scores.
 
-    hidden (bool): Whether to return scores that a pipe stored but hides (setting token_scores).
+    attr (str): Prefix of the pipe. hidden (bool): Whether to return scores that the pipe stored but hides (token_scores).
     """
     block, row = find_row(token, attr) or (None, 0)
     return None if block is None or ("is_hidden" in block and not hidden) else block.scores_of(row, raw)
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the scores of a span on the Doc, else of its identity (kb_id_); None without any, or if text or labels changed."""
+    """Return scores (prefix attr) of a span on the Doc, else of its kb_id_; None without any, or if text or labels changed."""
     values = find_span(span, attr) if len(span) else None
     return values if values is not None and values.on_doc else link_values(span, attr)
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the scores of a span; under the default prefix those of ENTITY_ATTR if it has no labelled spans on the Doc."""
+    """Return a span's scores of prefix `attr`; of ENTITY_ATTR if attr is the default, and has no labelled spans on the Doc."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values
@@ -124,7 +124,7 @@ def span_links(span: Span, attr: str) -> dict[str, float] | None:
 
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
-    """Return the raw and calibrated probability of the current top category of `doc.cats`; None if it has no score."""
+    """Return raw and calibrated probability (prefix `attr`) of the current top category of `doc.cats`; None without a score."""
     block = document_block(doc, attr)
     top_category = "" if block is None else block.annotation.label_at(doc, 0)
     return block.values_of(0, top_category) if block is not None and top_category else None  # 0: the only row of such a block
@@ -216,13 +216,13 @@ def register_score_name(name: str, attr: str) -> None:
 
 
 def is_calibrated(owner: Any, name: str) -> bool:
-    """Return whether the extension `name` of Doc, Span or Token reads calibrated scores; a source must not take them as raw."""
+    """Return whether the extension `name` of owner (Doc, Span, Token) reads calibrated scores, which are not raw ones."""
     getter = owner.get_extension(name)[2]
     return isinstance(getter, partial) and getter.func.__module__ == __name__
 
 
 def _is_ours(getter: Any, function: Any, attr: str) -> bool:
-    """Return whether the getter of an extension is the one that `register` makes from this function and prefix."""
+    """Return whether the getter of an extension is the one that `register` makes from `function` and the prefix `attr`."""
     ours = partial(function, attr=attr)  # two partials are not equal, but their parts are
     parts = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()
     return parts == (ours.func, ours.args, ours.keywords)

@@ -103,8 +103,8 @@ class Block(BlockData):
     In `doc.user_data` a Block replaces the plain dict that was read from a file; msgpack and pickle write it as a plain dict. A
     copy that spaCy makes has no key until it is read (`_opened`).
 
-    annotation (Annotation): Annotation of the labels. text (int | None): Whole hash of the text; None for a block from a file,
-    which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`. begin, end (int): The stretch of text, in
+    data (dict): The arrays. annotation (Annotation): Of the labels. text (int | None): Whole hash of the text; None for a block
+    from a file, which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`. begin, end (int): The text, in
     characters of the Doc. Set by `fits`: is_whole (bool): Whether the stretch is the whole Doc. columns (dict): Name in COLUMNS
     -> sequence of values, None if missing. spans (dict): (start, end, label) of a span, in characters from `begin` -> scores.
     """
@@ -176,7 +176,7 @@ class Block(BlockData):
         return row if self.is_whole or self.had_label(row, self.annotation.label(token)) else None
 
     def _has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token still has the partner (head, or last token of its entity) of its row, of the same length."""
+        """Return whether a token's partner (head, or last token of its entity) is that of its row, with the same length."""
         partner, offset, starts = self.annotation.partner(token), self.columns["head"][row], self.columns["start"]
         if partner is None:
             return bool(offset == NO_PARTNER)
@@ -212,7 +212,7 @@ class Block(BlockData):
         return None if flags is None or flags[row] < 0 else bool(flags[row])
 
     def entry_of(self, row: int, label: str) -> int | None:
-        """Return the index of the entry of a label in a row, or None."""
+        """Return the index of the entry of a label in a row; None if it has none."""
         labels, tags, bounds = self["tags"], self.columns["tag"], self.columns["indptr"]
         for entry in range(bounds[row], bounds[row + 1]):
             if labels[tags[entry]] == label:
@@ -220,7 +220,7 @@ class Block(BlockData):
         return None
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
-        """Return the raw and calibrated probability of a label in a row, or None."""
+        """Return the raw and calibrated probability of a label in a row; None if the row has no entry for it."""
         entry = self.entry_of(row, label)
         return None if entry is None else TokenValues(self.columns["raw"][entry], self.columns["calibrated"][entry])
 
@@ -270,9 +270,11 @@ def text_hash(units: Hashes) -> int:
 
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
-    """Store a block in the user data of its Doc, under a key that spaCy moves along with the text, as those of extensions."""
+    """Store a block of prefix `attr` in a Doc's user data, by a key that follows the text if spaCy cuts or joins Docs."""
+    # In the keys of extensions the last two parts are the start and end of a span in characters; spaCy moves both by the same
+    # number. Here they are the start of the block's text, 0 when written, and start + checksum: the checksum stays readable.
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
-    user_data[key] = block.open(key)
+    user_data[key] = block.open(key)  # the block keeps its key, and where its text begins and ends
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
@@ -301,7 +303,7 @@ _LAST_READ: dict[str, tuple[ref[Doc], int, int, Any, list[Block]]] = {}
 
 
 def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
-    """Return the valid blocks of a Doc, but search only user data that are new since the last read, if it was of this Doc.
+    """Return a Doc's blocks of prefix `attr`; search only user data that are new since the last read, if it was of this Doc.
 
     Otherwise a loop that reads a score of each token and sets an extension of its own would search all values set before.
     """
@@ -313,7 +315,7 @@ def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
         try:
             if len(user_data) == size:
                 is_current = next(reversed(user_data)) is newest_key
-            else:  # the key before the new ones is that of then, unless others were removed meanwhile
+            else:  # the key before the new ones was the newest, unless others were removed meanwhile
                 *new_keys, previous_key = islice(reversed(user_data), len(user_data) - size + 1)
                 is_current = previous_key is newest_key and not any(_is_block_key(key, attr) for key in new_keys)
         except (RuntimeError, ValueError):  # changed by another thread; fewer entries than before
@@ -335,7 +337,7 @@ def _is_block_key(key: Any, attr: str) -> bool:
 
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
-    """Return the undamaged blocks of the prefix `attr`; `Block.fits` says which belong to a Doc. Plain dicts become Blocks."""
+    """Return the undamaged blocks of prefix `attr` in user data; only `Block.fits` checks the text. Dicts become Blocks."""
     blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
         if _is_block_key(key, attr):
@@ -347,7 +349,7 @@ def blocks_of(user_data: UserData, attr: str) -> list[Block]:
 
 
 def _opened(user_data: UserData, key: tuple[Any, ...], data: Any) -> Block | None:
-    """Return user data as a Block, and replace it by this Block; None if not valid (damaged or forged data, of any type)."""
+    """Return `data`, the user data at `key`, as a Block, which replaces it there; None if not valid (damaged or forged)."""
     with contextlib.suppress(Exception):
         if type(data) is Block:  # copied by spaCy in this process
             block = data if data.key is None else data.__copy__()
@@ -394,7 +396,7 @@ def _overlapping(blocks: list[Block], begin: int, end: int) -> list[Block]:
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks that fit a Doc and overlap no other. begin, end: If given, only blocks with these characters matter."""
+    """Return the blocks of prefix `attr` that fit a Doc and overlap no other. begin, end: Only of these characters."""
     blocks = _blocks_of_doc(doc, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
@@ -403,7 +405,7 @@ def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> li
 
 
 def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
-    """Return (the block with the scores of a token, the token's row in it), or None."""
+    """Return (the block of prefix `attr` with the scores of a token, the token's row in it); None if it has no scores."""
     start = token.idx
     for block in blocks_on(token.doc, attr, start, start + 1):  # at most one: they do not overlap
         row = block.row_of(token)
@@ -412,17 +414,17 @@ def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
 
 
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
-    """Return (block, units of the Doc that have a row in it, row of each) for each block that has such rows."""
+    """Return (block, units of the Doc that have a row in it, row of each) for each block of prefix `attr` with such rows."""
     return [(block, *rows) for block in blocks_on(doc, attr) if len((rows := block.rows_on(doc))[0])]
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:
-    """Return the block with scores of the whole document (text categories), or None."""
+    """Return the block of prefix `attr` with scores of the whole document (text categories); None if there is none."""
     return next((block for block, *_ in rows_of(doc, attr) if block.annotation.kind.of_documents), None)
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
-    """Return the scores of a span by its characters and label; None without any, or if its tokens' labels have changed."""
+    """Return a span's scores (prefix `attr`) by its characters and label; None without, or if its tokens' labels changed."""
     start, end = span.start_char, span.end_char
     for block in blocks_on(span.doc, attr, start, end):
         values = block.spans.get((start - block.begin, end - block.begin, span.label_))
@@ -438,7 +440,7 @@ def _matches_characters(span: Span) -> bool:
 
 
 def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """Return ((first, last character + 1, label), scores, event) of each span of the annotation `layer`, in text order."""
+    """Return ((first, last character + 1, label), scores, event) by prefix `attr` and annotation `layer`, in text order."""
     return sorted(
         ((start + block.begin, end + block.begin, label), values, block["spans"]["event"])
         for block in blocks_on(doc, attr)
@@ -448,7 +450,7 @@ def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValue
 
 
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
-    """Return (block, row) with the identity scores of an entity, stored for its first token; None without such scores."""
+    """Return (block, row) with an entity's identity scores (prefix `attr`), stored for its first token; None if it has none."""
     if not len(span) or span[0].ent_iob_ != "B":  # no entity begins here
         return None
     block, row = find_row(span[0], attr) or (None, 0)
@@ -459,7 +461,7 @@ def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
 
 
 def link_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the scores of an entity's current identity (`kb_id_`), or None."""
+    """Return the scores (prefix `attr`) of an entity's current identity (`kb_id_`); None if it has none."""
     block, row = row_of_span(span, attr) or (None, 0)
     values = None if block is None else block.values_of(row, span.kb_id_)
     if block is None or values is None:

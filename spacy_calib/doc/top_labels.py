@@ -28,7 +28,7 @@ class TopLabels:
 
     @classmethod
     def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
-        """Find the bare Docs of a batch and their top labels. hashes: Label hashes of each Doc's units, 0 for no label."""
+        """Find a batch's bare Docs. marginals, labels: As in the class. hashes: Label hash of each Doc's units, 0: none."""
         order = np.argsort(marginals.scores, kind="stable")
         top_tags = np.full(marginals.n_tokens, -1)
         top_tags[marginals.rows[order]] = marginals.tags[order]  # of a unit's entries the last, highest one stays
@@ -40,7 +40,7 @@ class TopLabels:
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """Return for each Doc the label hashes of its units: as in `hashes`, but those of the top labels for bare Docs."""
+        """Return each Doc's label hashes: as in `hashes`; for bare Docs those of the top labels, by annotation's map if any."""
         map_label = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():
@@ -49,7 +49,7 @@ class TopLabels:
         return all_hashes
 
     def write(self, docs: Sequence[Doc], layer: str) -> None:
-        """Write the top labels on the bare Docs; for text categories write the raw scores of all labels into `doc.cats`."""
+        """Write the top labels on bare Docs. layer: Name of their annotation; for categories `doc.cats` gets all raw scores."""
         for number, labels in self.by_doc.items():
             if not kind_of(layer).of_documents:
                 write_labels(docs[number], plain_name(layer), labels)
@@ -60,7 +60,7 @@ class TopLabels:
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
-    """Set the labels of a Doc's tokens, except "". layer (str): tag, pos, lemma, dep, ent_type, morph, sent or "_.NAME"."""
+    """Set the label of each token of a Doc; "" leaves it. layer: tag, pos, lemma, dep, ent_type, morph, sent or "_.NAME"."""
     for token, label in zip(doc, labels, strict=True):
         if label:
             _write_label(token, layer, label)

@@ -38,7 +38,6 @@ class DocCalib(dict):
 
     As a dict it has the items layer, rows, tags, raw, calibrated, ents and candidates as plain data, for
     `Doc.to_json(underscore=["calib"])`.
-
     rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
     raw, calibrated (Floats): Probability of each entry before and after calibration.
     columns (Ints): Column of each entry's tag in the scores of the source, -1 if unknown.
@@ -148,7 +147,7 @@ def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
 
 
 def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """Return (scored spans on the Doc, scored candidates) of the annotation `layer` whose text and labels are unchanged."""
+    """Return (scored spans on the Doc, candidates) of prefix `attr` and annotation `layer`; text and labels as when scored."""
     annotation = get_annotation(layer)
     if annotation.kind.of_links:
         links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]

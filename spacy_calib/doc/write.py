@@ -42,12 +42,12 @@ class Flags:
 
 
 def doubtful_key(attr: str) -> str:
-    """Return the key of the span group of flagged tokens in `doc.spans`."""
+    """Return the key in `doc.spans` of the group of flagged tokens of the pipe with the prefix `attr`."""
     return f"{attr}_doubtful"
 
 
 def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
-    """Remove what an earlier run of a pipe wrote into `doc.spans`: its own groups, and its scores in the groups of others.
+    """Remove what an earlier run of the pipe (prefix `attr`) wrote to `doc.spans`: its groups, its scores in other groups.
 
     score_name (str | None): Key of the group of scored spans, if any. RAISES C289: the group with this key is not the pipe's.
     """
@@ -62,7 +62,7 @@ def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
 
 
 def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
-    """Write a span group on each Doc: a span per stretch of flagged tokens, with its highest score in `attrs["scores"]`.
+    """Write a group "<attr>_doubtful" on each Doc: a span per stretch of flagged tokens, its highest score in attrs["scores"].
 
     Stretches are cut at the bounds of predicted entities. A stretch that is a predicted entity gets the entity's label, any
     other the type of its highest-scoring token. annotation (Annotation): Annotation of the entities.
@@ -84,7 +84,7 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
 
 
 def write_scored_spans(doc: Doc, key: str, attr: str) -> None:
-    """Write a Doc's scored spans into `doc.spans[key]`, and their calibrated scores into its `attrs["scores"]`."""
+    """Write a Doc's scored spans (prefix `attr`) into `doc.spans[key]`, their calibrated scores into its `attrs["scores"]`."""
     view = doc_view(doc, attr)
     scored = () if view is None else view.ents
     spans = [Span(doc, span.start, span.end, label=span.label) for span in scored]
@@ -158,7 +158,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
     units_by_doc = [annotation.unit_texts(doc) for doc in docs]
     starts, lengths, hashes = np.concatenate(units_by_doc).T
     columns |= _unit_columns(batch, starts, lengths)
-    ends, unit_hashes = (starts + lengths).tolist(), hashes.astype("<u8")
+    ends, unit_hashes = (starts + lengths).tolist(), hashes.astype("<u8")  # <: the same on every machine
     unit_bounds = [0, *accumulate(map(len, units_by_doc))]  # index in the batch of each Doc's first unit
     entry_bounds = indptr[unit_bounds].tolist()  # and of its first entry
     labels_by_doc, columns["tag"] = _labels_by_doc(labels, columns["tag"], entry_bounds)
@@ -206,7 +206,7 @@ def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) ->
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
-    """Return (labels, first entry of each unit, name -> column of entries); a unit's entries below the threshold are last."""
+    """Return a batch's (labels, first entry of each unit, name -> column of entries), a unit's below the threshold last."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
     if marginals.names is not None:  # lemmas: columns are edit trees, and each entry has a label of its own
@@ -237,7 +237,7 @@ def _unit_columns(batch: Batch, starts: Hashes, lengths: Hashes) -> BlockData:
 
 
 def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
-    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: Bounds of the Doc's tokens in it."""
+    """Return the entry "spans" of a Doc's block. spans: Of the whole batch. start, end: The Doc's tokens in the batch."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
     firsts, ends = (spans.spans.starts[index] - start).tolist(), (spans.spans.ends[index] - start).tolist()  # tokens of the Doc
     data: BlockData = {

@@ -27,7 +27,7 @@ PlacedRecord = tuple[str, Record]  # (place in the file, such as "line 3"; the r
 
 
 class _BadRecord(Exception):
-    """A record that cannot be used. where, why (str): Its place, the reason. error: Raised if it is the only bad record."""
+    """A record that cannot be used. where: Its place ("line 3"). why: The reason. error: Raised if no other record is bad."""
 
     def __init__(self, where: str, why: str, error: CalibError):
         super().__init__(why)
@@ -38,8 +38,8 @@ class Tool(NamedTuple):
     """How to recognize and read the records of an annotation tool.
 
     wrote (Callable): Record -> whether the tool wrote it. read (Callable): Record -> the answers of one person or of several;
-    None if nobody answered. prepare (Callable | None): Gets all records and the labels of the pipeline before the first record
-    is read, and adds to each record what only all of them show.
+    None if nobody answered. prepare (Callable | None): Called before the first record is read, with all records and the labels
+    of the pipeline; adds to each record what only all of them together show, such as which field is the text.
     """
 
     wrote: Callable[[Record], bool]
@@ -47,7 +47,7 @@ class Tool(NamedTuple):
     prepare: Callable[[list[Record], Collection[str]], None] | None = None
 
 
-# Name -> tool, recognized by the fields of its records; of several the first.
+# Name -> tool. A record is from the first tool whose fields it has.
 TOOLS = {
     "Prodigy": Tool(tool_exports.is_prodigy, tool_exports.read_prodigy, tool_exports.name_views),
     "Label Studio": Tool(is_task, read_task, prepare_tasks),
@@ -66,9 +66,10 @@ def tool_of(record: Record) -> str:
 def read_answers(
     file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
 ) -> list[TextAnswers]:
-    """Read the export of an annotation tool: one TextAnswers for each text and person, in which all their answers are merged.
+    """Read the export of an annotation tool: one TextAnswers for each text and person, merged from this person's answers to it.
 
-    labels, values: As of `read_each`, which also raises the errors.
+    labels (Collection[str]): The labels of the pipeline. values (Sequence | None): Records, from `read_values`; None reads
+    them from the file. Errors and warnings: those of `read_each`.
     """
     return _merge_by_text(_with_absent_categories(read_each(file, labels, values), labels))
 
@@ -76,13 +77,13 @@ def read_answers(
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
     """Read the export of an annotation tool: the answers of each person in each record, in the order of the file.
 
-    labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): From
-    `read_values`, if the file was read already.
+    labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): The
+    records, from `read_values`; None reads them from the file.
     Records that cannot be used are skipped, with a warning (CW61), if they are at most one in twenty.
-    RAISES C692: the file, or its only record, cannot be read. C082, C693: records from no known tool, or from several. C694:
-    records of two projects. C696: nobody answered. C786: several fields could be the text. C789: spans are on words in no way
-    of counting, or in several. C790: too many records cannot be used; for one record C695, C785, C788: a span is outside of its
-    text, the text has other words there, or it is no object.
+    RAISES C692: the file cannot be read. C082, C787: records from no known tool. C693: from two tools. C694: of two projects.
+    C696: nobody answered. C786: several fields could be the text. C789: no way, or several ways of counting offsets put the
+    spans on words. C790: too many records cannot be used. If only one cannot, its own error: C692: it is not as the tool writes
+    it. C695: a span is outside of its text. C785: the text has other words there. C788: it is no JSON object.
     """
     values = read_values(file) if values is None else values
     records = [(where, value) for where, value in values if isinstance(value, dict)]
@@ -106,7 +107,7 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
 
 
 def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
-    """Return the fault of a record that is no JSON (value is then the exception) or no JSON object."""
+    """Return the fault of a record that is no JSON (`value` is then the exception) or no JSON object. where: Its place."""
     if isinstance(value, Exception):
         return _BadRecord(where, "it is no JSON", calib_error("C692", path=file, why=f"{where} is no JSON ({value})"))
     error = calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
@@ -114,7 +115,7 @@ def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
 
 
 def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
-    """Return the name of the tool that wrote all records, "" without records. RAISES C082, C787: unknown. C693: two."""
+    """Return the name of the tool that wrote all records, "" without records. RAISES C082, C787: unknown. C693: two tools."""
     first_name = ""
     for where, record in records:
         name = tool_of(record)
@@ -127,7 +128,10 @@ def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
 
 
 def _prepare(file: Path, tool_name: str, records: list[PlacedRecord], labels: Collection[str]) -> None:
-    """Let the tool's `prepare` look at all records. RAISES C786: several fields could be the text. C692: malformed records."""
+    """Call the function `prepare` of a tool, if it has one, with all records and the labels of the pipeline.
+
+    tool_name (str): Key of TOOLS; "" does nothing. RAISES C786: several fields could be the text. C692: malformed records.
+    """
     prepare = TOOLS[tool_name].prepare if tool_name else None
     if prepare is None:
         return
@@ -140,7 +144,10 @@ def _prepare(file: Path, tool_name: str, records: list[PlacedRecord], labels: Co
 
 
 def _read_record(file: Path, where: str, tool_name: str, record: Record) -> list[TextAnswers]:
-    """Return the answers in one record of a tool. RAISES _BadRecord: the record is malformed, or a span has other words."""
+    """Return the answers in one record. where (str): Its place, such as "line 3". tool_name (str): Its tool, a key of TOOLS.
+
+    RAISES _BadRecord: the record is malformed, or the text has other words than those exported with a span.
+    """
     try:
         answers = TOOLS[tool_name].read(record)
         answer_list = [answers] if isinstance(answers, TextAnswers) else list(answers or ())
@@ -157,7 +164,7 @@ def _read_record(file: Path, where: str, tool_name: str, record: Record) -> list
 
 
 def _check_types(answer: TextAnswers) -> None:
-    """Check that a Doc can store an answer. RAISES ValueError: a text, label or offset is of another type, or no Unicode."""
+    """Check that a Doc can store an answer. RAISES ValueError: a text or label is no valid string, or an offset no integer."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
@@ -172,8 +179,9 @@ def _check_types(answer: TextAnswers) -> None:
 def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]:
     """Find out how a tool counted the offsets of spans that it exported without their words, and convert them to characters.
 
-    Ways of counting (READINGS) are compared on the spans for which they differ: one of them must put 95 of 100 of these on word
-    bounds, and no other may. Warns (CW63) if it does not count characters. RAISES C789: none does so, or several.
+    answers (list): All of the file; their `uncertain` spans are those without words. The ways of counting (READINGS) are
+    compared on the spans for which they differ: one way must put 95 of 100 of these on word bounds, and no other way may.
+    Warns (CW63) if this way does not count characters. RAISES C789: no way puts that many on word bounds, or several do.
     """
     ambiguous_answers = [answer for answer in answers if not _is_plain(answer.text)]
     marks = [(answer, mark) for answer in ambiguous_answers for mark in answer.spans if mark in answer.uncertain]
@@ -187,7 +195,7 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
         n_on_bounds = sum(is_on_word_bounds(marks[i][0].text, *places[name][i]) for i in disputed)
         return n_on_bounds >= _MIN_ON_BOUNDS * len(disputed)
 
-    # Ways with the same places count as one: the first, as in reversed order it is written last.
+    # Ways with the same places count as one: the first of them, since in reversed order it overwrites the later ones.
     fitting = {tuple(places[name]): name for name in reversed(READINGS) if puts_on_words(name)}
     if len(fitting) != 1:
         examples = [f"{answer.where}: {_readings_of(answer, mark)}" for answer, mark in (marks[i] for i in disputed[:2])]
@@ -209,13 +217,13 @@ def _is_plain(text: str) -> bool:
 
 
 def _readings_of(answer: TextAnswers, mark: TextSpan) -> str:
-    """Return in words which different stretches of the text a span may mean, by the ways of counting its offsets."""
+    """List for a message the words that the span `mark` of a text may mean, by each way of counting: "'New' or 'ew '"."""
     stretches = dict.fromkeys(reread(answer.text, *mark[:2], name) for name in READINGS)
     return " or ".join(repr(answer.text[start:end][:40]) for start, end in stretches if end > 0)
 
 
 def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
-    """Return the fault of the first span that is outside of the text or contains only white space; None without such a span."""
+    """Return the fault of an answer's first span that is outside of the text or only white space; None without such a span."""
     for start, end, label in answer.spans:
         if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
             mark = {"where": answer.where, "start": start, "end": end, "n": len(answer.text), "label": label}
@@ -225,7 +233,7 @@ def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
 
 
 def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
-    """Warn (CW61) of bad records, which are skipped. RAISES C790, or the error of the only one: they are over one in twenty."""
+    """Warn (CW61) that bad records are skipped. RAISES C790 (for a single one its own error): over 5 % of n_records are bad."""
     if not bad:
         return
     why_by_place: dict[str, str] = {}  # the first reason of each place
@@ -239,7 +247,7 @@ def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
 
 
 def _check_answered(file: Path, answers: Sequence[TextAnswers]) -> None:
-    """Warn (CW56) of parts of records that are no labels and were skipped. RAISES C696: nobody gave any label."""
+    """Warn (CW56) of `skipped` parts of answers, which are no labels. RAISES C696: there are no answers, or only such parts."""
     skipped = sum((answer.skipped for answer in answers), Counter[str]())
     names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
     if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
@@ -251,7 +259,7 @@ def _check_answered(file: Path, answers: Sequence[TextAnswers]) -> None:
 def _check_one_project(file: Path, answers: Sequence[TextAnswers], tasks: Sequence[Record]) -> None:
     """Check that the answers are of one project. tasks (Sequence): Records of Label Studio, with the number of their project.
 
-    RAISES C694: of two, or some answers have spans and others categories, but none has both.
+    RAISES C694: they are of two projects, or some answers have spans and others categories, but none has both.
     """
     projects = {task["project"] for task in tasks if isinstance(task.get("project"), int)}
     first_spans = next((answer.where for answer in answers if answer.spans), None)
@@ -263,9 +271,9 @@ def _check_one_project(file: Path, answers: Sequence[TextAnswers], tasks: Sequen
 
 
 def _with_absent_categories(answers: list[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
-    """Return the answers in which a completely annotated text lacks the file's categories that its answer does not name.
+    """Return the answers; those about a whole text get False (absent) for each category of the file that they do not name.
 
-    If the file has very many categories, this is recorded only for those among `labels` (of the pipeline).
+    labels (Collection[str]): Of the pipeline. With over _MANY_CATEGORIES in the file only those among `labels` get False.
     """
     names = dict.fromkeys(name for answer in answers for name in answer.cats)
     absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
@@ -275,11 +283,11 @@ def _with_absent_categories(answers: list[TextAnswers], labels: Collection[str])
 def _merge_by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
     """Merge the answers of each person about each text; a later answer to a question replaces an earlier one.
 
-    Answers of unknown persons are merged only if they do not contradict each other, as they may be of several people.
+    Answers without a name are merged only if they do not contradict each other, as they may be of several people.
     """
     groups: dict[tuple[str, str, Any], list[TextAnswers]] = {}  # the answers that may be merged with each other
     for answer in answers:
-        # Complete answers of unknown persons contradict each other if other spans are right, so they are in other groups.
+        # Complete answers without a name contradict each other unless they have the same right spans: a group for each set.
         right_spans = None
         if answer.has_all_spans and not answer.person:
             right_spans = frozenset(mark for mark, is_right in answer.spans.items() if is_right)

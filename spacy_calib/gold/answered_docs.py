@@ -34,11 +34,11 @@ _SPANS_KEY = "sc"  # key of span groups if no component has another one, as in s
 
 
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield a gold Doc for each text and person in a file of answers, with the pipeline's tokens, split at bounds of answers.
+    """Yield a gold Doc for each text and person in a file of answers, tokenized by the pipeline.
 
-    The user data of a Doc contains the person and how the text was sampled. A file whose records are all from `Doc.to_json`
-    yields these Docs.
-    RAISES C692 to C696, C789, C790: the file cannot be read.
+    Tokens are split where a labelled span begins or ends. The user data of a Doc contains the person and how the text was
+    sampled. A file whose records are all from `Doc.to_json` yields these Docs. Warns (CW55) of tokens with several labels.
+    RAISES C082, C692 to C696, C785 to C790: the file cannot be read.
     """
     values = read_values(file)
     if values and all(is_doc_json(value) for _, value in values):
@@ -86,7 +86,7 @@ def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
 
 
 def _leaves_open(answer: TextAnswers) -> bool:
-    """Return whether an answer rejects a label of some span without accepting another one, so that its label is unknown."""
+    """Return whether an answer rejects a label of a span and accepts none for it, so that the span's label is unknown."""
     with_label = {(mark.start, mark.end) for mark, is_right in answer.spans.items() if is_right}
     return any((mark.start, mark.end) not in with_label for mark, is_right in answer.spans.items() if is_right is False)
 
@@ -139,7 +139,7 @@ def answered_doc(
 
 
 def _set_cats(doc: Doc, answer: TextAnswers) -> None:
-    """Set the categories of a Doc: 1 for accepted, 0 for rejected ones, none for unknown ones."""
+    """Set the categories of a Doc by an answer: 1 for accepted, 0 for rejected ones, none for unknown ones."""
     doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
     if not answer.whole:  # if it is, all labels that are not accepted are wrong, and need not be stored
         absent = [name for name, has in answer.cats.items() if has is False]
@@ -147,7 +147,10 @@ def _set_cats(doc: Doc, answer: TextAnswers) -> None:
 
 
 def _spans_by_answer(doc: Doc, answer: TextAnswers, of_links: bool) -> dict[bool | None, list[Span]]:
-    """Return the spans of an answer on a Doc whose tokens fit them: True -> right ones, False -> wrong, None -> unknown."""
+    """Return the spans of an answer on a Doc whose tokens fit them: True -> right ones, False -> wrong, None -> unknown.
+
+    of_links (bool): Whether labels are identities in a knowledge base, so that they also become the `kb_id` of the spans.
+    """
     spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
     for mark, is_right in answer.spans.items():
         span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
@@ -157,7 +160,7 @@ def _spans_by_answer(doc: Doc, answer: TextAnswers, of_links: bool) -> dict[bool
 
 
 def _set_entities(doc: Doc, answer: TextAnswers, spans: dict[bool | None, list[Span]], labels: Collection[str]) -> None:
-    """Set the entities of a Doc, and where gold is missing. spans: From `_spans_by_answer`. labels: As of `answered_doc`."""
+    """Set the entities of a Doc, and where gold is missing. spans: From `_spans_by_answer`. labels: Those of the pipeline."""
     entities, doubtful = _resolve_overlaps(doc, spans[True], labels)
     if doubtful:
         doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
@@ -197,7 +200,7 @@ def _resolve_overlaps(doc: Doc, spans: Sequence[Span], labels: Collection[str]) 
 
 
 def _ambiguous_spans(answer: TextAnswers) -> set[tuple[int, int]]:
-    """Return (start, end), in characters, of the spans with two or more accepted labels."""
+    """Return (start, end), in characters, of the spans to which an answer gives two or more right labels."""
     counts = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
     return {offsets for offsets, n in counts.items() if n > 1}
 
@@ -215,13 +218,13 @@ def _set_label(token: Any, label: str) -> None:
 
 
 def _trim(text: str, mark: TextSpan) -> tuple[int, int]:
-    """Return (start, end), in characters, of a span of the text without white space at its ends."""
+    """Return (start, end), in characters, of the span `mark` of a text without white space at its ends."""
     words = text[mark.start : mark.end]
     return mark.start + len(words) - len(words.lstrip()), mark.end - len(words) + len(words.rstrip())
 
 
 def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
-    """Return a Doc of the same text whose tokens are split where one of these spans begins or ends."""
+    """Return a Doc of the same text whose tokens are split where one of the spans `marks` begins or ends."""
     text = doc.text  # spaCy joins it anew each time
     cuts = sorted({offset for mark in marks for offset in _trim(text, mark)})
     words, spaces = [], []
@@ -235,7 +238,7 @@ def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
 
 
 def write_gold_names(doc: Doc, annotation: Annotation) -> None:
-    """Replace the predicted labels of a Doc by their gold names, for people to correct, if `annotation` has a label map."""
+    """Replace a Doc's predicted labels by their gold names, for people to correct, if their `annotation` has a label map."""
     if not isinstance(annotation, MappedAnnotation):
         return
     layer, table = annotation.inner.name, annotation.table

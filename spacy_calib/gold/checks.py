@@ -24,8 +24,7 @@ EXPECTED = 5.0  # if the scores expect so many units with a label, or errors, go
 _MIN_ERROR_SHARE = 0.1  # fewer errors than this share of the expected number are reported
 _MIN_UNITS = 20  # with fewer units it may be by chance that all are right
 _TIE = 1e-3  # scores that differ by less are equal up to rounding
-# Minimum numbers of texts that have a category, and that leave it out, to infer that it is listed only if it applies.
-_MIN_TEXTS = 5
+_MIN_TEXTS = 5  # minimum number of texts with, and of texts without a category, to infer that it is listed only if it applies
 _GIVE_DOCUMENTS = (
     "give texts of several sentences (in a .conllu file without `# newdoc` lines each sentence is a document: add them, or "
     "join sentences by `python -m spacy convert -n 10`)"
@@ -33,10 +32,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Counts the categories or the dependency heads in gold Docs that pass through `watch`, and then checks the counts.
-
-    annotation (Annotation): The annotation of the component.
-    """
+    """Counts categories or dependency heads in gold Docs that go through `watch`, for `check`. annotation: The component's."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold
@@ -62,7 +58,10 @@ class GoldWatch:
             yield example
 
     def check(self, component: str) -> None:
-        """Check the counts. RAISES C801: texts name only the categories that they have. C802: every token is its own head."""
+        """Check the counts. component (str): Name of the component, for messages.
+
+        RAISES C801: the gold gives categories only to texts that have them, never as wrong. C802: every token is its own head.
+        """
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
         # Categories that texts have, that other texts leave out, and that no text gives as wrong.
@@ -75,10 +74,11 @@ class GoldWatch:
             raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
     def check_corpus(self, component: str, corpus: ScoredCorpus, min_expected: float = 0.0) -> dict[str, Any] | None:
-        """Check what was counted so far, and by `check_outcomes` a scored corpus of the same gold.
+        """Check what was counted so far, and by `check_outcomes` a scored corpus of the same gold. component (str): Its name.
 
         min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
-        RETURNS (dict | None): The fields of the warning CW65, if there are far fewer errors than the scores expect.
+        RETURNS (dict | None): The fields of the warning CW65 if there are far fewer errors than the scores expect, else None.
+        RAISES C801, C802: as `check`. C800, C803, C804: as `check_outcomes`.
         """
         self.check(component)
         annotation, has_gold = self._annotation, np.flatnonzero(corpus.gold >= 0)
@@ -102,11 +102,11 @@ def check_outcomes(
 ) -> dict[str, Any] | None:
     """Check that gold has several labels and is no copy of a component's output, so that predictions are right and wrong by it.
 
-    pairs (Pairs): Raw scores of units (tokens, documents) with gold. gold (Sequence[str]): The distinct gold labels of these.
-    spans (Pairs | None): Spans with answers, if no token has gold; they are checked in place of `pairs`.
+    component (str): Its name. pairs (Pairs): Raw scores of units (tokens, documents) with gold. gold (Sequence[str]): The
+    distinct gold labels of these. spans (Pairs | None): Spans with answers, if no token has gold; checked in place of `pairs`.
     min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
     agrees (bool): Whether all labels on the Docs are right, though the top label of the scores may differ from them.
-    RETURNS (dict | None): The fields of the warning CW65, if there are far fewer errors than expected by the scores.
+    RETURNS (dict | None): The fields of the warning CW65 if there are far fewer errors than the scores expect, else None.
     RAISES C800: all units have the same label. C803: nothing is right. C804: nothing is wrong, though the scores expect errors.
     """
     kind = annotation.kind
@@ -127,9 +127,10 @@ def check_outcomes(
 
 
 def _check_one_label(annotation: Annotation, component: str, pairs: Pairs, label: str, min_expected: float) -> None:
-    """Check gold in which all units have this label. RAISES C800: the scores expect enough units with another label.
+    """Check gold in which all units have the same label. component (str): Its name. pairs (Pairs): The scores of the units.
 
-    "O" or "(none)" alone is refused from `min_expected` such units, a real label alone in any case.
+    RAISES C800: the scores expect so many or more units with other labels: EXPECTED for lemmas and identities; for others
+    `min_expected` if the label is "O" or "(none)", else 0.
     """
     expected_others = pairs.n_units - float(pairs.scores[pairs.hits].sum())
     minimum = min_expected if label in (OUTSIDE, *annotation.kind.no_label_names) else 0.0
@@ -176,7 +177,7 @@ def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
     """
     if not overlapping:
         top = top_pairs(pairs)
-        highest = np.full(pairs.rows.max(initial=-1) + 1, np.inf)
+        highest = np.full(pairs.rows.max(initial=-1) + 1, np.inf)  # highest score of each unit
         highest[pairs.rows[top]] = pairs.scores[top]
         n_top = np.bincount(pairs.rows[pairs.scores >= highest[pairs.rows] - _TIE], minlength=len(highest))
         clear = top[n_top[pairs.rows[top]] == 1]  # top pairs without a tie

@@ -69,10 +69,7 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
 
 
 def _fault_in(text: str, error: Exception) -> tuple[str, str]:
-    """Return (the first fault in a text that spaCy cannot read as CoNLL-U, with its line; what to do about it).
-
-    error (Exception): spaCy's error, which is returned if no fault is found.
-    """
+    """Return (first fault in a text that is no CoNLL-U, its line; what to do about it). error: Given if none is found."""
     lines = text.split("\n")
     first = 0  # index of the present sentence's first line
     for number, line in enumerate(lines, 1):
@@ -102,7 +99,7 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
-    """Yield the document of each sentence (block); a sentence before the first `# newdoc` is a document of its own."""
+    """Yield the document of each sentence. blocks: Its lines. A sentence before the first `# newdoc` is its own document."""
     document, n_documents = None, 0
     for number, block in enumerate(blocks):
         for mark in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
@@ -112,11 +109,12 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 
 
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
-    """Change the lines of a sentence so that spaCy's converter keeps its text and entity labels.
+    """Change the lines of a sentence (`block`) so that spaCy's converter keeps its text and entity labels.
 
     Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter
     would cut off get a name in capitals. names (dict): Such a name -> label; new names are added to it.
     RETURNS (tuple): (changed lines, without comments; text of the comment if the words of the sentence differ from it, or "").
+    RAISES ValueError: a row has not ten columns, or a multiword token lacks its words.
     """
     lines = block.splitlines()
     text = next((comment["text"].strip() for comment in map(_TEXT.match, lines) if comment), "")
@@ -138,7 +136,7 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
 
 
 def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
-    """Return an entity tag (match of _ENTITY) with its label; if that is not in capitals, with a name, added to `names`."""
+    """Return an entity's tag and label (in match), a label not in capitals as a new name. names: Name -> label, gets it."""
     label = match["label"]
     if re.fullmatch("[A-Z_]+", label):
         return f"{match['tag']}{label}"

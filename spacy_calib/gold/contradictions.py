@@ -74,8 +74,8 @@ class GoldConflicts:
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
     """Merge the gold Docs with the same text. files: The gold Docs of each file.
 
-    RETURNS (list): Lists of the same lengths. Of Docs with the same text the first, and its repeats if its file is a corpus,
-        get the merged gold, and the others become None.
+    RETURNS (list): For each file a list of the same length. Among Docs with the same text the first one, and those of its file
+        if that is a corpus (no file of answers), get the merged gold; the others become None.
     """
     merged_files: list[list[Doc | None]] = [list(docs) for docs in files]
     places_by_text: dict[str, list[tuple[int, int]]] = defaultdict(list)  # places: (number of the file, index of the Doc in it)
@@ -103,9 +103,10 @@ def _is_answer(doc: Doc) -> bool:
 
 
 def _merge_docs(docs: Sequence[Doc], file_numbers: Sequence[int]) -> list[Doc | None]:
-    """Return for each Doc of one text its merged gold, or None. file_numbers (Sequence[int]): The number of each Doc's file.
+    """Merge the Docs of one text. file_numbers (Sequence[int]): The number of each Doc's file.
 
-    The first Doc remains and, if it is from a corpus, all Docs of its file, each with its own user data.
+    RETURNS (list): For each Doc a copy with the merged gold and its own user data if it is the first one or from the same
+        corpus; None for the others.
     """
     merged_by_words: dict[tuple[int, ...], Doc] = {}  # a corpus can have one text in several tokenizations
     results = list[Doc | None]()
@@ -164,15 +165,15 @@ def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
 
 
 def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
-    """Return a Doc with the merged gold of Docs of one text. base (Doc): The one whose user data and tokens take precedence."""
-    conflicts, gold_docs = GoldConflicts(), [doc for doc in docs if doc.user_data.get(AGREED)] or docs
+    """Return a Doc with the merged gold of `docs`, all of one text. base: Lends user data and, if from a corpus, tokens."""
+    conflicts, gold_docs = GoldConflicts(), [doc for doc in docs if doc.user_data.get(AGREED)] or docs  # agreed ones, if any
     for doc in gold_docs:
         conflicts.add(doc)
     user_data: dict[Any, Any] = {key: value for doc in reversed(docs) for key, value in doc.user_data.items()} | base.user_data
     if any(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in docs):
         user_data[DRAWN_KEY] = BY_DOUBT
     _drop_contradictory_attributes(user_data, gold_docs, conflicts)
-    token_doc = max(gold_docs, key=len) if _is_answer(base) else base
+    token_doc = max(gold_docs, key=len) if _is_answer(base) else base  # only tokens of a corpus take precedence
     words, spaces = [token.text for token in token_doc], [bool(token.whitespace_) for token in token_doc]
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
@@ -185,7 +186,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
 
 
 def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Delete from the user data the extension attributes for which the Docs have different values."""
+    """Delete from `user_data` the extension attributes for which gold_docs have different values; count in `conflicts`."""
     # Keys of extension attributes are (EXTENSION_KEY, name, ...); names that begin with "_" are internal.
     keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == (EXTENSION_KEY,)]
     for key in (key for key in keys if not key[1].startswith("_")):
@@ -194,7 +195,10 @@ def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequenc
 
 
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the labels of each layer ("TAG") on which all Docs with such labels agree for a token; other tokens get none."""
+    """Write token labels on merged_doc: of each layer (such as "TAG") those on which all gold_docs with such labels agree.
+
+    Other tokens get none. conflicts (GoldConflicts): Counts the labels that several Docs give, and those that differ.
+    """
     labels_by_doc = [_labels_by_place(doc) for doc in gold_docs]
     # Layer -> the labels of the Docs in which any token has a label of this layer.
     labels_by_layer = {
@@ -221,7 +225,7 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
 
 
 def _agreed_label(labels_by_doc: Sequence[dict[str, Any] | None], layer: str, conflicts: GoldConflicts) -> Any:
-    """Return the label of one token on which Docs agree, None if they do not; count it under `layer`.
+    """Return the label of one token on which Docs agree, None if they do not; count it in `conflicts` under `layer`.
 
     labels_by_doc (Sequence): For each Doc with labels of this layer the token's labels by layer; None if it lacks the token.
     """
@@ -247,10 +251,11 @@ def _labels_by_place(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
 def _write_rejected_labels(
     merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: list[dict[str, Any]], conflicts: GoldConflicts
 ) -> None:
-    """Write the rejected labels of tokens, unless a Doc without rejections has tags: by these all other labels are wrong.
+    """Write on merged_doc the labels of tokens that people rejected in any of gold_docs, where no Doc accepts them.
 
-    labels_of_tokens (list): Labels of each token by layer. Those of a token become None if one Doc accepts its tag, and another
-    rejects it.
+    They are not needed, and not written, if a Doc without rejections has tags: by it all other labels are wrong.
+    labels_of_tokens (list): The merged labels of each token, layer -> label; if a Doc rejects the tag that others accept, the
+    token's tag, lemma, part of speech and features become None (unknown). conflicts (GoldConflicts): Counts such tags.
     """
     groups = [doc.spans[REJECTED_TOKENS] for doc in gold_docs if REJECTED_TOKENS in doc.spans]
     if not groups:
@@ -258,11 +263,11 @@ def _write_rejected_labels(
     rejected_spans = []
     for start, end, label in dict.fromkeys((span.start_char, span.end_char, span.label) for group in groups for span in group):
         span = merged_doc.char_span(start, end, label=label)
-        if span is None or len(span) > 1:
+        if span is None or len(span) > 1:  # no token of the merged Doc
             continue
         labels = labels_of_tokens[span.start]
         is_accepted = labels["TAG"] == label
-        if conflicts.note("TAG", [False, True] if is_accepted else [False]):  # one Doc accepts it, another rejects it
+        if conflicts.note("TAG", [False, True] if is_accepted else [False]):  # answers of the Docs; True if they differ
             labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))  # None: unknown
         else:
             rejected_spans.append(span)
@@ -271,13 +276,13 @@ def _write_rejected_labels(
 
 
 def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: Sequence[dict[str, Any]]) -> None:
-    """Write the heads of the first Doc that has arcs and the same tokens, and the agreed arc labels."""
+    """Write the heads of the first of gold_docs with arcs and merged_doc's tokens, with agreed labels (labels_of_tokens)."""
     starts = merged_doc.to_array([IDX]).tolist()
     parsed_doc = next((doc for doc in gold_docs if doc.has_annotation("DEP") and doc.to_array([IDX]).tolist() == starts), None)
     if parsed_doc is not None:
         merged_doc.from_array([HEAD, "DEP"], parsed_doc.to_array([HEAD, "DEP"]))  # type: ignore[arg-type]
         for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
-            token.dep = labels["DEP"][0] if labels["DEP"] else 0
+            token.dep = labels["DEP"][0] if labels["DEP"] else 0  # (label, offset of the head), None if unknown
 
 
 @dataclass(frozen=True)
@@ -316,9 +321,9 @@ def _span_keys(spans: Iterable[Span]) -> frozenset[_SpanKey]:
 def _compare_spans(
     golds: Sequence[_SpanGold], layer: str, conflicts: GoldConflicts
 ) -> tuple[list[_SpanKey], list[_SpanKey], list[_SpanKey]]:
-    """Return (spans that are right by all Docs that decide about them, wrong spans, contradictory spans); count conflicts.
+    """Return (spans that are right by all Docs that decide about them, wrong spans, contradictory spans).
 
-    golds (Sequence): The gold spans of each Doc. layer (str): Name under which conflicts are counted, such as "ner".
+    golds (Sequence): The gold spans of each Doc. layer (str): Name, such as "ner", under which `conflicts` counts these spans.
     """
     right, wrong, contradictory = list[_SpanKey](), list[_SpanKey](), list[_SpanKey]()
     for span in sorted({key for gold in golds for key in (*gold.accepted_keys, *(gold.rejected_keys or ()))}):
@@ -337,7 +342,10 @@ def _rejected_keys(doc: Doc) -> frozenset[_SpanKey] | None:
 
 
 def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the entities on which all Docs agree, with their identities. Tokens of contradictory entities get no gold."""
+    """Write on merged_doc the entities on which all gold_docs agree, with their identities in a knowledge base.
+
+    Tokens of contradictory entities get no gold. conflicts (GoldConflicts): Counts compared and contradictory entities.
+    """
     gold_docs = [doc for doc in gold_docs if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]  # with gold of entities
     golds = [_SpanGold(_span_keys(doc.ents), _rejected_keys(doc), Coverage(_gaps(doc)), is_exclusive=True) for doc in gold_docs]
     right, wrong, contradictory = _compare_spans(golds, NER, conflicts)
@@ -365,7 +373,7 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
 def _tokens_without_gold(doc: Doc, gaps: Sequence[Coverage], right: Coverage, doubtful: Coverage) -> list[Span]:
     """Return the tokens in doubtful entities, and those that no complete Doc annotates and no right entity covers.
 
-    gaps (Sequence): Of each complete Doc the characters without entity annotation. right, doubtful: Those of entities.
+    gaps (Sequence): For each complete Doc the characters without entity annotation. right, doubtful: Those of such entities.
     """
     missing = []
     for token in doc:
@@ -377,7 +385,7 @@ def _tokens_without_gold(doc: Doc, gaps: Sequence[Coverage], right: Coverage, do
 
 
 def _agreed_links(gold_docs: Sequence[Doc], entities: Iterable[_SpanKey], conflicts: GoldConflicts) -> dict[_SpanKey, str]:
-    """Return the identity in a knowledge base of each entity, "" if no Doc has one or if Docs differ, which is counted."""
+    """Return entity -> its identity in a knowledge base, "" if no Doc has one or gold_docs differ (counted in `conflicts`)."""
     kb_ids: dict[_SpanKey, list[str]] = defaultdict(list)
     for ent in (ent for doc in gold_docs for ent in doc.ents if ent.kb_id):
         kb_ids[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
@@ -391,21 +399,21 @@ def _gaps(doc: Doc) -> list[tuple[int, int]]:
 
 
 def _to_spans(doc: Doc, keys: Iterable[_SpanKey]) -> list[Span]:
-    """Return the spans with these keys, without those that begin or end inside of a token."""
+    """Return the spans of a Doc with these keys, without those that begin or end inside of a token."""
     spans = (doc.char_span(start, end, label=label) for start, end, label in keys)
     return [span for span in spans if span is not None]
 
 
 def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts: GoldConflicts) -> None:
-    """Write the spans of a group on which all Docs agree; contradictory ones are added to the group of unknown spans."""
+    """Write on merged_doc the spans of group `key` on which gold_docs agree; disputed ones go to UNKNOWN and conflicts."""
     golds = []
     for doc in (doc for doc in gold_docs if key in doc.spans):
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
         golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, is_exclusive=False))
     right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, right)
-    # By a Doc without rejections all other spans are wrong, so they are by the merged group, except contradictory ones. With
-    # the key REJECTED they would be unknown.
+    # By a Doc without rejections all other spans are wrong, so they are by the merged group, except contradictory ones. With a
+    # group REJECTED they would be unknown.
     if any(gold.rejected_keys is None for gold in golds):
         doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in contradictory)
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]
@@ -415,7 +423,7 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
 
 
 def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write the categories on which all Docs agree. Values on the same side of .5 agree if all have the same top category."""
+    """Write on merged_doc the categories on which gold_docs agree (mostly: values on one side of .5); count in conflicts."""
     gold_docs = [doc for doc in gold_docs if doc.cats]
     has_same_top = len({max(doc.cats, key=doc.cats.__getitem__) for doc in gold_docs}) == 1
     names = dict.fromkeys(name for doc in gold_docs for name in doc.cats)

@@ -42,7 +42,8 @@ class _Batch:
     gold (Ints), lacks_gold (NDArray[bool]): Column of each row's gold label, -1 if unknown to the component, -2 without gold or
         score; whether the row could have gold and has none.
     pairs (Pairs): All scores of labels. is_known (NDArray[bool]): For each, whether gold shows if the label is right.
-    spans (Spans | None), span_hits (Ints): Predicted spans; 1 for each right one, 0 for a wrong one, -1 without gold.
+    spans (Spans | None), span_hits (Ints): Spans with a score, None if the source has none; for each 1 if it is right, 0 if it
+        is wrong, -1 without gold.
     words (Words | None): Words of the tokens; None if no context needs them.
     """
 
@@ -61,10 +62,10 @@ class _Batch:
 class ExampleReader:
     """Pairs the scores of predicted Docs with gold, batch by batch, without keeping Docs in memory.
 
-    source (BoundSource): The source, updated if the component gets new labels. counts, span_counts (Counter): Gold label ->
-    number of tokens, of spans. documents (list[int]): Number of each Doc's source document. unit (str), files (Sequence[int]):
-    What a document is, and the number of each document's gold file; set by `data`. n_gold, n_unknown (int): Tokens with gold,
-    and with an unknown gold label. why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
+    source (BoundSource): Reads the scores from Docs; replaced by a new one if the component gets new labels. lowest (float):
+    Lower scores are left out. event (str): Rule by which a span counts as right: "exact" asks for the same tokens and label.
+    words_of (Callable | None): Predicted Docs -> the words of their tokens, for contexts. in_runs (bool): Whether `data` cuts
+    the documents, if they are few and long, into runs of sentences, which then count as documents.
     """
 
     def __init__(
@@ -75,11 +76,6 @@ class ExampleReader:
         words_of: Callable[[Sequence[Doc]], Words] | None = None,
         in_runs: bool = False,
     ):
-        """Begin without data. source (BoundSource): Reads the scores from Docs. lowest (float): Lower scores are left out.
-
-        event (str): When a span is right, such as "exact". words_of (Callable | None): Predicted Docs -> the words of their
-        tokens, for contexts. in_runs (bool): Whether few long documents are cut into runs of sentences, as documents.
-        """
         self.source, self.annotation = source, source.annotation
         self.lowest, self.event, self.words_of, self.in_runs = lowest, event, words_of, in_runs
         self._numbers = DocumentNumbers()
@@ -90,7 +86,7 @@ class ExampleReader:
         self.counts: Counter[str] = Counter()  # gold label -> number of tokens
         self.span_counts: Counter[str] = Counter()  # label -> number of gold spans
         self.n_unknown = self.n_gold = 0  # tokens with an unknown gold label, and with gold
-        self.why_missing = ""  # why the last unreadable Doc could not be read
+        self.why_missing = ""  # why the last unreadable Doc could not be read; "" if all were read
         self._batches: list[_Batch] = []  # the scores and gold that were read
         self._confusions: Counter[tuple[int, int]] = Counter()  # (column of predicted label, gold hash) -> tokens
         self._span_confusions: Counter[tuple[str, str]] = Counter()  # (predicted label, gold label) -> gold spans
@@ -135,7 +131,7 @@ class ExampleReader:
         self._batches.append(batch_data)
 
     def _count_and_select(self, examples: list[Example]) -> list[Example]:
-        """Count the gold labels of examples, and return those whose predicted Docs have what the source reads."""
+        """Count the gold labels of examples, and return the examples from whose predicted Docs the source can read scores."""
         # If only heads are compared, arcs have their predicted labels whatever the gold labels are.
         docs_to_count = (eg.predicted if self.annotation.kind.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count_gold(docs_to_count))
@@ -145,7 +141,7 @@ class ExampleReader:
         return [eg for eg, why in zip(examples, reasons, strict=True) if not why]
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
-        """Count (predicted, gold) label pairs of overlapping spans. spans (Spans): Of the batch; those on the Docs count."""
+        """Count (predicted, gold) labels of overlapping spans. spans (Spans): All with a score; those set on the Docs count."""
         if not self.annotation.kind.has_types:
             return
         predicted, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
@@ -184,10 +180,7 @@ class ExampleReader:
         return {"gold": gold, "lacks_gold": without_gold, "pairs": pairs, "is_known": is_known}
 
     def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
-        """Return the fit data of tokens and of spans (None for a source without spans), and set `unit` and `files`.
-
-        threshold (float): Minimum score of pairs, as in FitData.
-        """
+        """Return the fit data of tokens, and of spans or None; set `unit` and `files`. threshold: Minimum score of pairs."""
         gold, without_gold, is_known = (self._concatenate(name) for name in ("gold", "lacks_gold", "is_known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
@@ -246,8 +239,8 @@ def unknown_spans(
 ) -> UnknownGold:
     """Return the gold labels that a component does not know, and propose which of its labels they may be other names of.
 
-    labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans,
-        by overlap; the proposals come from it. of_tokens (UnknownGold): The unknown gold labels of tokens.
+    annotation, labels: The component's annotation, and its span labels. confusions (Mapping): (predicted, gold) label -> number
+        of overlapping gold spans, for the proposals. of_tokens (UnknownGold): The unknown gold labels of tokens.
     RETURNS (UnknownGold): That of tokens or, if it counts none, that of spans, with the proposals.
     """
     if not annotation.kind.has_types or not confusions:
@@ -270,7 +263,7 @@ def unknown_spans(
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
     """Count tokens with gold by (column of the label with the highest score, -1 if none has a score; hash of the gold label).
 
-    gold (Ints): Column of each token's gold label, -2 for a token without gold. hashes (Hashes): Hash of each gold label.
+    marginals (Marginals): The scores. gold (Ints): Column of each token's gold label, -2 for none. hashes (Hashes): Its hash.
     """
     order = np.argsort(marginals.scores, kind="stable")
     top_columns = np.full(len(gold), -1)
@@ -294,7 +287,7 @@ def _hits_of(
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     offsets = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])  # first row of each example
-    bounds = np.searchsorted(marginals.rows, offsets)  # and its first entry
+    bounds = np.searchsorted(marginals.rows, offsets)  # first entry of each example, as rows ascend
     hits, is_known = [], []
     for example, offset, start, end in zip(examples, offsets[:-1], bounds[:-1], bounds[1:], strict=True):
         units = marginals.rows[start:end] - offset  # numbered within the example
@@ -323,10 +316,10 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
 
 
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> Ints:
-    """Return the column of each token's gold label: -1 if no column has this label, -2 without gold.
+    """Return the column of each token's gold label in the scores: -1 if no column has this label, -2 without gold.
 
-    gold (Hashes): Hash of each token's gold label, 0 for none. If marginals have names (lemmas of edit trees), the gold is
-        compared with the names of its entries, else with `labels`.
+    gold (Hashes): Hash of each token's gold label, 0 for none. labels (Sequence[str]): Label of each column. If the marginals
+        have names (lemmas, as columns are edit trees), the gold is compared with the names of a token's entries instead.
     """
     if marginals.names is None:
         return columns_of(gold, labels)
@@ -340,5 +333,5 @@ def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[
     """Return for each unit of the predicted Doc the number of gold spans that begin in it. spans: Of the gold Doc."""
     n_units = annotation.n_units(example.predicted)
     offsets = [token.idx for token in example.predicted][:n_units]  # in characters; only the first token of a document unit
-    rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1
+    rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1  # last unit that begins before it
     return np.bincount(np.maximum(rows, 0), minlength=n_units).astype(np.intp)

@@ -16,8 +16,7 @@ from .answered_docs import answered_docs
 from .conllu import read_conllu
 from .keys import DOC_KEY
 
-# (nlp, file) -> gold Docs with the vocab of nlp, in the order of the file.
-FileReader = Callable[[Language, Path], Iterable[Doc]]
+FileReader = Callable[[Language, Path], Iterable[Doc]]  # (nlp, file) -> gold Docs with the vocab of nlp, in file order
 
 
 def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
@@ -32,10 +31,8 @@ DOCUMENT_READERS: dict[str, FileReader] = {
     ".spacy": lambda nlp, file: Corpus(file).read_docbin(nlp.vocab, [file]),
     ".conllu": conllu_docs,
 }
-# Readers of answers about texts.
-ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)
-# Entry points of other packages: the name is the suffix, ".tsv" or ".tsv.gz", the value a FileReader.
-ENTRY_POINTS = "spacy_calib_gold"
+ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)  # people's answers
+ENTRY_POINTS = "spacy_calib_gold"  # of other packages: the name is the suffix, ".tsv" or ".tsv.gz", the value a FileReader
 
 
 def added_readers() -> dict[str, EntryPoint]:
@@ -77,7 +74,7 @@ def advise_on(file: Path) -> str:
 
 
 def _load_reader(point: EntryPoint) -> FileReader:
-    """Load the reader of another package, and return it with checks of its output. RAISES C105: no import, or no function."""
+    """Load the reader at an entry point of another package; add checks of its output. RAISES C105: no import, no function."""
     thing = f"The reader of {point.name} files"
     reader = load_point(point, thing)
     if not callable(reader):

@@ -12,15 +12,14 @@ from spacy.training import Example
 from ..errors import brief, calib_error
 from ..registry import REGISTRIES
 
-# Key of `Doc.user_data` with the source document: a string, a number, or the SourceDocument of a reader.
-DOC_KEY = "calib_document"
+DOC_KEY = "calib_document"  # key of `Doc.user_data` with the source document: a string, a number, or a SourceDocument
 DRAWN_KEY = "calib_drawn"  # key of `Doc.user_data` for how a text was sampled for annotation, "drawn" in the record of a queue
 ORIGIN = "calib_origin"  # key of `Doc.user_data` with the origin of a text, for `ScoredCorpus.origins`
 IN_LINE = "value"  # key in the origin of a text with the value of the field to group by in its line
 
 
 def value_of(doc: Doc, key: str) -> Any:
-    """Return the value of a Doc under a key, None without one.
+    """Return the value of a Doc under a key such as "genre", None without one.
 
     It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the line that
     the text was read from. RAISES C600: the function fails. C500: it cannot be loaded.
@@ -52,7 +51,11 @@ def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
 
 
 class Names:
-    """Records the group names of examples that pass through `watch`. key (str | None): Key of the names; None records none."""
+    """Records the group names of examples that pass through `watch`.
+
+    key (str | None): What examples are grouped by, such as "genre": the value of a gold Doc under this key (`value_of`), as
+    text, is the name of its group. None records nothing.
+    """
 
     def __init__(self, key: str | None):
         self._key = key
@@ -78,7 +81,7 @@ class Names:
 
 
 def check_names(names: Counter[str | None], key: str) -> None:
-    """Check that Docs form groups. names: Name -> number of Docs. RAISES C601: no name. C602: over two names, all different."""
+    """Check that Docs form groups by key. names: Name -> number of Docs. RAISES C601: no name. C602: over two, all distinct."""
     name_counts = [n for name, n in names.items() if name is not None]
     if not name_counts:
         raise calib_error("C601", key=key)

@@ -15,7 +15,7 @@ from ..errors import calib_error
 from .places import find_words, locate_words
 from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, queue_meta, without_words
 
-# Keys added to tasks: the field with the text, the controls (questions) with labels, and the choices of several controls.
+# Keys added to tasks: the field with the text, the controls (questions) with labels, and the names that several of these offer.
 _TEXT_FIELD, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
 Record = dict[str, Any]
 
@@ -42,9 +42,12 @@ def _finished(task: Record) -> list[Record]:
 
 
 def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
-    """Return the answers in one annotation of a task. results (list): Its regions and choices; others count as `skipped`."""
+    """Return the answers in one annotation of a task, which `prepare_tasks` has prepared.
+
+    results (list): Its parts. Regions become spans, choices become categories; other parts count as `skipped`.
+    """
     text, meta = task["data"][task.get(_TEXT_FIELD, "text")], queue_meta(task["data"].get("meta"))
-    marks, exported_spans, skip_counts = [], [], Counter[str]()
+    marks, exported_spans, skip_counts = [], [], Counter[str]()  # a span for each label; the region of each span
     choices = defaultdict[str, list[str]](list)  # control (question) -> the names chosen
     for result in results:
         kind, control = _kind_of(result), str(result.get("from_name"))
@@ -58,14 +61,16 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             labels = as_list(value.get("labels"))
             skip_counts["regions without a label"] += not labels
             marks += [TextSpan(*bounds, label) for label in labels or [""]]
-            exported_spans += [value] * max(len(labels), 1)  # one for each mark
+            exported_spans += [value] * max(len(labels), 1)
     answers = answer_with_spans(text, marks, meta)
     cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
-    if len(choices) > 1:  # a name that several questions offer is unknown (None), unless it was chosen for each
+    # A category has one value, but several questions may offer the same name. If it was chosen for some of them only, it is
+    # both right and wrong, so it is unknown (None).
+    if len(choices) > 1:
         shared = [name for name in cats if name in task[_SHARED]]
         cats |= dict.fromkeys(name for name in shared if not all(name in names for names in choices.values()))
     spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}  # without a label: unknown
-    uncertain = without_words(marks, exported_spans)
+    uncertain = without_words(marks, exported_spans)  # spans whose offsets no exported words confirm
     return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=uncertain)  # +: no 0
 
 

@@ -13,8 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-# A piece of a text that a tool may count differently.
-_PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)
+_PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)  # what a tool may count as one, or as several
 # Ways of counting line ends, entities, and characters beyond the basic plane; plain characters come first.
 _WAYS_OF_COUNTING = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
 # Ways of counting of tools that export no words: by characters or UTF-16 units, with "\r\n" as two or as one.
@@ -27,7 +26,7 @@ READINGS = {
 
 
 class MisplacedError(Exception):
-    """The text from start to end, as exported by a tool, is not the exported words but `actual`."""
+    """A text does not have the words that a tool exported at the offsets start to end. actual (str): What it has there."""
 
     def __init__(self, words: str, start: int, end: int, actual: str):
         super().__init__(words)
@@ -49,7 +48,7 @@ def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[in
 
 
 def find_words(text: str, start: int, end: int, words: str) -> tuple[int, int] | None:
-    """Return the character offsets (start, end) of words in a text, by the offsets of a tool; None if they are not there."""
+    """Return the character offsets (start, end) of words in a text, given the offsets by a tool's count; None if not there."""
     if text[start:end] == words:
         return start, end
     starts_by_way = [_starts(text, *way) for way in _WAYS_OF_COUNTING]
@@ -62,7 +61,7 @@ def find_words(text: str, start: int, end: int, words: str) -> tuple[int, int] |
 
 
 def reread(text: str, start: int, end: int, reading: str) -> tuple[int, int]:
-    """Convert offsets that were counted in one way of READINGS to characters; (-1, -1) if they lie outside of the text."""
+    """Convert offsets that were counted in the way `reading` (of READINGS) to characters; (-1, -1) if outside of the text."""
     starts = _starts(text, *READINGS[reading])
     return (starts[start], starts[end]) if 0 <= start <= end < len(starts) else (-1, -1)
 

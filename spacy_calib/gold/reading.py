@@ -31,7 +31,7 @@ def make_examples(
 ) -> Iterator[Example]:
     """Yield the Examples of the gold Docs of a file. The user data of each gold Doc gets its source document (`document_of`).
 
-    references (Iterable): The Docs in the order of the file, None for one to leave out. gold_preproc (bool): Whether each
+    references (Iterable): The gold Docs in the order of the file, None for one to leave out. gold_preproc (bool): Whether each
     sentence becomes an Example, with gold tokens. arrays (Collection): Keys of arrays or lists in the user data of gold Docs,
     with a row for each token, which are copied to predicted Docs. RAISES ValueError and others: errors of spaCy.
     """
@@ -69,9 +69,10 @@ def _document_in_file(doc: Doc, file: Path, number: int) -> SourceDocument:
 
 
 def _with_arrays(nlp: Language, reference: Doc, arrays: dict[str, Any], gold_preproc: bool) -> Iterator[Example]:
-    """Yield the Example of a Doc, or one for each sentence, in which the predicted Doc has the gold tokens and the arrays.
+    """Yield the Example of a gold Doc (reference), in which the predicted Doc has the gold tokens and gets the arrays.
 
-    arrays (dict): Key -> array. A sentence gets the rows of its tokens; an array without a row for each token stays whole.
+    arrays (dict): Key in the user data -> array. gold_preproc (bool): Yield one Example for each sentence, which gets the rows
+    of its tokens; an array without a row for each token stays whole.
     """
     parts = reference.sents if gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
     for part in parts:
@@ -128,10 +129,7 @@ def gold_files(folder: Path) -> list[Path]:
 
 
 class TextWatch:
-    """Records digests of the gold texts of examples that pass through `watch`: of whole Docs, and of their sentences.
-
-    annotation (Annotation): Gold Docs without this annotation are left out.
-    """
+    """Records digests of gold Docs that pass `watch`, and of their sentences. annotation: Docs without it are left out."""
 
     def __init__(self, annotation: Annotation):
         self.annotation = annotation

@@ -84,7 +84,7 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
 
 
 def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
-    """Add the answer of a person to the votes on a question. RETURNS: Whether this person had answered it before."""
+    """Add the answer of a person to the votes on a question. RETURNS (bool): Whether this person had answered it before."""
     right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])  # a question proposes one entity
     person = answer.person or ("", right)  # without names, equal answers are one
     is_repeated = person in votes
@@ -93,7 +93,7 @@ def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
 
 
 def _verdicts(votes: _Votes) -> set[bool | None]:
-    """Return the distinct answers to a question (None: skipped), of agreed annotations if there are any, else of all people."""
+    """Return the distinct votes on a question (None: skipped), of agreed annotations if there are any, else of all people."""
     return {right for agreed, right in votes.values() if agreed} or {right for _, right in votes.values()}
 
 
@@ -102,7 +102,7 @@ def _evaluate_votes(
 ) -> SampledAnswers:
     """Return the answered questions as arrays, and add the "disputed", "skipped" and "unanswered" ones to `counts`.
 
-    questions (Mapping): Key -> fields of _QUESTION. labels (Sequence[str]): Span labels of the calibration, by column.
+    questions, votes (Mapping): Key -> fields of _QUESTION; votes of people. labels: Span labels of the calibration, by column.
     """
     rows = []
     for key, question in questions.items():
@@ -130,7 +130,7 @@ def _meta_of(value: Any) -> dict[str, Any]:
 
 
 def _read_question(sample: Any, file: Path) -> dict[str, Any]:
-    """Return what `rank` wrote with a question (a dict, in Argilla as text), checked. RAISES C692: not the form _QUESTION."""
+    """Return what `rank` wrote with a question: `sample`, a dict or its JSON. RAISES C692: it has not the form _QUESTION."""
     try:
         return _QUESTION(json.loads(sample) if isinstance(sample, str) else sample, "sample")
     except (InvalidState, ValueError) as error:

@@ -28,7 +28,7 @@ from .reading import document_of
 
 
 class _LabelNumbers:
-    """Numbers labels in the order of their first occurrence; a label is looked up by its name or its hash."""
+    """Numbers labels in the order of their first occurrence; looks them up by name or hash. labels: Get the first numbers."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.numbers: dict[str, int] = {}
@@ -72,14 +72,14 @@ _SPANS = {
     "right": np.int8, "accept": np.int8,
 }  # fmt: skip
 _Columns = dict[str, Any]
-# Maximum number of Docs whose columns are not concatenated yet: many small arrays take more memory than their content.
-_MAX_BUFFERED = 500
+_MAX_BUFFERED = 500  # Docs whose columns are not concatenated yet: many small arrays take more memory than their content
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
     """Collect the scores that a calib pipe wrote on the predicted Docs of examples, and compare the labels with the gold.
 
-    attr (str): Prefix of the pipe's attributes. labels (Sequence[str]): Labels of its source, by column.
+    attr (str): Prefix of the pipe's attributes. annotation (Annotation): The annotation that it scores. labels (Sequence[str]):
+    Labels of its source, by column; others are numbered as they occur.
     """
     collector = Collector(attr, annotation, labels)
     collector.add(examples)
@@ -87,7 +87,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
 
 
 class Collector:
-    """Collects the scores of a calib pipe from Docs. attr (str): Prefix of its attributes. labels: Labels of its source."""
+    """Collects the scores of a calib pipe from Docs. attr (str): Prefix of its attributes. labels: Of its source, by column."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
@@ -143,13 +143,14 @@ class Collector:
         return corpus
 
     def _token_columns(self, example: Example, view: DocCalib | None, gold: Hashes, scores: _Columns) -> _Columns:
-        """Return the columns with a value for each token of one Example.
+        """Return the columns of _TOKENS: name -> a value for each token (or document) of one Example.
 
-        gold (Hashes): Hash of each token's gold label. scores: From `_score_columns`; {} if the Doc has no scores (view).
+        view (DocCalib | None): The scores of the predicted Doc; None if it has none. gold (Hashes): Hash of each token's gold
+        label, 0 without gold. scores (dict): The same scores as columns, by `_score_columns`; {} if `view` is None.
         """
         annotation, doc, reference = self._annotation, example.predicted, example.reference
         hashes = annotation.hashes(doc)
-        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)
+        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)  # predicted ones
         raw, calibrated = _predicted_label_scores(doc, view, self._attr, annotation.kind, scores, labels)
         rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
         right = _hits(example, annotation, gold, rows, hashes)
@@ -168,7 +169,7 @@ class Collector:
         }
 
     def _score_columns(self, example: Example, view: DocCalib, gold: Hashes) -> _Columns:
-        """Return the columns with a value for each entry (a token and a scored label) of one Example."""
+        """Return the columns of _SCORES: values for each entry of `view`, a token and label. gold: Label hash of each token."""
         hits = _hits(example, self._annotation, gold, view.rows, map_unique(view.tags, get_string_id))
         tags = self._names.numbers_of(view.tags)
         # The source's labels were numbered first, so that their numbers are their columns; -1 for other labels.
@@ -183,7 +184,7 @@ class Collector:
         }
 
     def _span_columns(self, example: Example, view: DocCalib) -> _Columns:
-        """Return the columns with a value for each scored span of one Example."""
+        """Return the columns of _SPANS: a value for each span with a score (`view.ents`) of one Example."""
         keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
         return {
             "docs": np.full(len(keys), self.n_docs),
@@ -225,7 +226,7 @@ class _ColumnBuffer:
 
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
-    """Return whether labels (`hashes` of the units `rows`) are right: 1 or 0, UNKNOWN without gold. gold: Of each unit."""
+    """Return 1 (right), 0 or UNKNOWN for n labels. rows, hashes: Unit and hash of each label. gold: Gold hash of each unit."""
     # In these cases gold decides on each label by itself; otherwise a unit has one right label, and all others are wrong.
     if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
@@ -237,7 +238,11 @@ def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, ha
 def _predicted_label_scores(
     doc: Doc, view: DocCalib | None, attr: str, kind: Kind, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
-    """Return (raw, calibrated) score of each unit's predicted label, NaN for none. labels (Ints): Its index, -1 for none."""
+    """Return (raw, calibrated) score of each unit's predicted label, NaN without one.
+
+    view, scores: As for `Collector._token_columns`. attr (str): Prefix of the pipe's attributes, which have the scores that are
+    below the threshold of `view`. kind (Kind): Kind of the annotation. labels (Ints): Number of each label, -1 for none.
+    """
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated
@@ -253,7 +258,7 @@ def _predicted_label_scores(
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """Return whether each token starts a sentence: by the Doc or, if it has no sentences, by a gold Doc of the same tokens."""
+    """Return whether each token starts a sentence, by `doc` or, if it has no sentences, by a `reference` of the same tokens."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference

@@ -14,13 +14,10 @@ from typing import Any, NamedTuple
 from ..errors import calib_error
 from .places import locate_words
 
-# Views of Prodigy in which only the shown spans or label are accepted or rejected: other labels stay unknown.
-_BINARY = ("ner", "spans", "classification")
+_BINARY = ("ner", "spans", "classification")  # views of Prodigy that ask yes or no: labels that are not shown stay unknown
 _WHOLE_UNITS = ("sentence", "document")  # units of our queues whose text is shown with all its labels
-# The mark of metadata that a queue of this package wrote with a text; users may have keys of the same names.
-QUEUE_MARK = {"queue": "spacy-calib"}
-# How units were sampled for a queue: the doubtful ones first, or with equal probability.
-BY_DOUBT, AT_RANDOM = "doubt", "random"
+QUEUE_MARK = {"queue": "spacy-calib"}  # marks metadata from queues of this package; users may have keys of the same names
+BY_DOUBT, AT_RANDOM = "doubt", "random"  # how units were sampled for a queue: doubtful ones first, or with equal probability
 
 
 class TextSpan(NamedTuple):
@@ -91,7 +88,7 @@ def queue_meta(meta: Any) -> dict[str, Any]:
 
 
 def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """Return an answer in which the spans `marks` are right, and other spans that a queue of this package proposed are wrong.
+    """Return an answer in which the spans `marks` are right; others that a queue of this package proposed (meta) are wrong.
 
     meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong, unless the queue asked about a single
     span: then they are unknown.
@@ -122,12 +119,12 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _locate_spans(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
-    """Convert a tool's spans (dicts with offsets, "label" and perhaps "text") to character offsets. start, end: Offset keys."""
+    """Convert a tool's spans (dicts with offsets, "label" and perhaps "text") to TextSpans. start, end: Keys of the offsets."""
     return [TextSpan(*locate_words(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
 
 
 def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[TextSpan]:
-    """Return the marks whose exported spans have no words. spans (Sequence): The exported span of each mark."""
+    """Return those of the spans `marks` that were exported without their words. spans: The exported record of each mark."""
     pairs = zip(marks, spans, strict=True)
     return frozenset(mark for mark, span in pairs if not isinstance(span, dict) or not isinstance(span.get("text"), str))
 
@@ -271,7 +268,7 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
-    """Return the answer in a response of Argilla: categories (strings) or spans (dicts)."""
+    """Return the answer in a response of Argilla: categories (strings) or spans (dicts). meta: Metadata from `queue_meta`."""
     values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)

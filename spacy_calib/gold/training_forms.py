@@ -53,7 +53,7 @@ def read_tokens(record: dict[str, Any]) -> TextAnswers:
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("its tags are numbers, whose names are not in the file, or no names: write the names in their stead")
     marks: list[TextSpan] = []
-    start, continues = 0, False  # of the present token: its offset, and whether it may continue the last span
+    start, continues = 0, False  # offset of the present token; whether the last token is in a span that may go on
     for token, tag in zip(tokens, tags, strict=True):
         prefix, _, label = tag.partition("-")
         if tag[1:2] != "-":  # no prefix, so neighbours with the same label are one span
@@ -68,7 +68,7 @@ def read_tokens(record: dict[str, Any]) -> TextAnswers:
 
 
 def unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
-    """Build the error for a record of no known tool: C787 with advice for a form that can be converted, else C082."""
+    """Build the error for a record (at `where` in the file) of no known tool: C787 if its form can be converted, else C082."""
     for ending, (why, mend) in _OTHER_FORMS.items():
         if any(str(name).endswith(ending) for name in record):
             return calib_error("C787", path=file, why=why, mend=mend)

@@ -74,7 +74,7 @@ class ResampledFigure:
         return max(1, math.floor(smaller_share * (len(self.values) + 1) + 1e-9))
 
     def interval(self, coverage: float = 0.95) -> Interval:
-        """Return the two-sided interval and the one-sided upper bound. RAISES C001: coverage not in (0, 1)."""
+        """Return two-sided interval and upper bound of a coverage; None each for one document. RAISES C001: not in (0, 1)."""
         share_outside = 1 - check_coverage(coverage)
         if self.documents < 2:
             return Interval(self.estimate, None, None, None, coverage, self.documents, reason=ONE_DOCUMENT)
@@ -84,7 +84,7 @@ class ResampledFigure:
 
 
 def rank_of(share: float, n_samples: int) -> int:
-    """Return the rank, from 1, of the resample with this share of all resamples below it. RAISES C001: too few resamples."""
+    """Return the rank, from 1, of the resample with a share `share` of all n_samples below it. RAISES C001: too few samples."""
     rank = math.floor(share * (n_samples + 1) + 1e-9)  # 1e-9: for products just below a whole number
     if not rank:
         requirement = f"at least {math.ceil(1 / share - 1e-9) - 1} for these bounds"
@@ -100,7 +100,7 @@ def check_coverage(coverage: float) -> float:
 
 
 def _check_samples(n_samples: int, coverage: float) -> None:
-    """Check that so many resamples are enough for an interval of this coverage. RAISES C001: they are not."""
+    """Check that n_samples resamples are enough for an interval of this coverage. RAISES C001: they are not, or are invalid."""
     rank_of((1 - check_coverage(coverage)) / 2, check_count("n_samples", n_samples))
 
 
@@ -147,7 +147,8 @@ def resample_means(
 ) -> list[ResampledMean]:
     """Resample the mean of each column of n values by document, all with the same resamples: faster than one by one.
 
-    RETURNS (list[ResampledMean]): One per column; [] without values. RAISES C001, C002: as `resample_mean`.
+    columns: k arrays of n finite numbers. documents: Document of each of the n. n_samples (int): Number of resamples.
+    RETURNS (list[ResampledMean]): One per column; [] without values. RAISES C001: an invalid argument. C002: lengths differ.
     """
     values = [as_finite("losses", column) for column in columns]
     n = len(values[0]) if values else 0
@@ -210,7 +211,11 @@ def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floa
 def mean_interval(
     values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
 ) -> Interval | None:
-    """Return the interval of a mean of n values by document; None without values. RAISES C001: bad value. C002: bad length."""
+    """Return the confidence interval of a mean of n values, by a bootstrap over documents; None without values.
+
+    values: Finite numbers. documents: The document of each. n_samples (int): Resamples. coverage (float): Confidence level.
+    RAISES C001: an invalid argument, or too few resamples for the coverage. C002: lengths differ.
+    """
     _check_samples(n_samples, coverage)
     mean = resample_mean(values, documents, n_samples, seed)
     return mean.interval(coverage) if mean else None
@@ -370,14 +375,14 @@ def error_interval(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
     n_samples: int = 1000, seed: int = 0, coverage: float = 0.95, groups: ArrayLike | None = None,
 ) -> Interval | None:  # fmt: skip
-    """Return the interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
+    """Return the interval, with level `coverage`, of the true l2 calibration error (SMCE, or GMCE over one group's pairs).
 
     The true error is the error in the same bins with endless data. The measured error is larger by the bins' noise and may be
     above `high`. Simulated 95 % intervals covered the true error in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 %
     with 5. Resamples use the bins of all data: new bins for each resample give the same coverage, more slowly.
-
     scores, hits, documents (ArrayLike): Probability, hit, document of n pairs. n_bins (int): Bins of equally many pairs each.
     bin_size (int | None): Pairs per bin instead. groups: Group of each pair (-1: none), to average the errors of the groups.
+    n_samples (int): Resamples of the documents. seed (int): Seed of the random numbers. coverage (float): Confidence level.
     RETURNS (Interval | None): None without pairs. RAISES C001: values out of range, n_samples too few. C002: lengths differ.
     """
     _check_samples(n_samples, coverage)
@@ -391,7 +396,8 @@ def mean_gmce_interval(
 ) -> Interval | None:  # fmt: skip
     """Return the 95 % interval by document of the true mean GMCE, unweighted, over groups with pairs; None without pairs.
 
-    pairs, groups, scores, n_bins: As in `gmce`. documents: Document of each pair. n_samples (int): Resamples. seed: Of these.
+    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. documents: Document of each. scores: n scores that replace
+        raw ones. n_bins (int): Number of bins of each group. n_samples (int): Resamples. seed (int): Seed of random numbers.
     """
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.find(pairs.tags))

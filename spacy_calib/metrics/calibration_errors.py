@@ -12,7 +12,7 @@ from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
-    """Return the table of bins that a binner makes of n pairs. RAISES C001: values out of range. C002: lengths differ."""
+    """Return the table of bins that a binner makes of n scores and hits. RAISES C001: out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
@@ -33,9 +33,8 @@ def error_of_table(table: BinTable, norm: str = "l2") -> float:
 def calibration_error(
     scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, norm: str = "l2"
 ) -> float | None:
-    """Return the calibration error over adaptive bins, or over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
+    """Return the calibration error over bins of equally many pairs ("adaptive") each (Nguyen & O'Connor 2015, Algorithm 1).
 
-    Adaptive bins hold equally many pairs each.
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Number of adaptive bins.
     bin_size (int | None): Pairs per bin (beta); replaces n_bins. norm (str): "l2" (root mean square) or "l1" (mean absolute).
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
@@ -55,7 +54,6 @@ def calibration_error_interval(
 
     Each bin's share of hits is sampled from its normal approximation, clipped to [0, 1]; the interval is the mean of the
     errors of the samples, plus and minus 1.96 of their standard deviations, cut at 0.
-
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Number of adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Samples. seed (int): Seed of the random numbers.
     RETURNS (tuple | None): (low, high); None without pairs. RAISES C001: bad values, n_samples below 1. C002: lengths differ.
@@ -172,7 +170,6 @@ def debiased_calibration_error(
 
     sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of
     hits. A bin of one pair cannot estimate its bias and counts 0.
-
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Number of adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.

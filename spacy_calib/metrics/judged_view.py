@@ -86,7 +86,10 @@ def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any
 
 
 def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
-    """Return the indices of pairs that are a token (not white space) with its predicted label; for entities, of all pairs."""
+    """Return the indices of pairs that are a token (not white space) with its predicted label; for entities, of all pairs.
+
+    view (JudgedView): The pairs. corpus (ScoredCorpus): The corpus that the view was built from, with the predicted labels.
+    """
     if view.kind == "entities":
         return np.arange(len(view))
     rows, has_gold = view.pairs.rows, corpus.hits >= 0  # the entries of the corpus with gold are the pairs of the view
@@ -95,7 +98,7 @@ def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
 
 
 def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the labels that are predicted (as top label) MANY times or more and never right, most frequent first.
+    """Return the labels that are the top label in the pairs of `view` MANY times or more and never right, most frequent first.
 
     labels (Sequence[str]): Name of each tag; pairs with other tags are left out.
     RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.

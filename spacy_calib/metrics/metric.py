@@ -47,7 +47,7 @@ def check_short_names(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
 
 
 def figure_of(metric: Metric, scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Return the value of a metric as a Python float, or None."""
+    """Return the value of a metric for n scores and hits as a Python float; None if it has none, as without pairs."""
     value = metric(scores, hits)
     return None if value is None else float(value)
 

@@ -47,8 +47,8 @@ def mean_gmce_floor(
     """Return the noise floor of the mean GMCE, which is unweighted and over the groups that have pairs.
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
-
-    pairs, groups, scores, n_bins: As in `gmce`. n_samples (int): Data sets to simulate. seed (int): Seed of the random numbers.
+    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. scores: n scores that replace raw ones. n_bins (int): Number
+        of bins of each group. n_samples (int): Data sets to simulate. seed (int): Seed of the random numbers.
     RETURNS (NoiseFloor | None): Mean and 95 % quantile; None if no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
 
@@ -72,7 +72,7 @@ def _floor_of(errors: Floats) -> NoiseFloor:
 
 
 def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Generator) -> Floats:
-    """Simulate the hits of n_samples data sets with these scores, and return the l2 error of each, shape (n_samples,)."""
+    """Sample hits of n_samples data sets with these scores; return the l2 error of each in binner's bins, (n_samples,)."""
     bins = assign(scores, binner(scores))
     counts = np.bincount(bins)
     score_sums = np.bincount(bins, weights=scores)

@@ -17,7 +17,7 @@ CLIP = 1e-6
 
 
 def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Return the log loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
+    """Return the log loss of each pair of score and hit, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     clipped_scores = np.clip(probabilities, CLIP, 1 - CLIP)
     return -np.log(np.where(as_hits(hits, len(probabilities)), clipped_scores, 1 - clipped_scores))
@@ -97,7 +97,6 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
     """Return the accuracy of the highest-scored pairs, for each share of all pairs that may be accepted.
 
     Of equal scores at the cut as many are accepted as fit, with their average accuracy: their order is arbitrary.
-
     scores, hits (ArrayLike): n > 0 scores and hits. shares (ArrayLike): m shares of pairs to accept, in (0, 1].
     RETURNS (Floats): Share of hits among the accepted pairs for each of the shares, (m,).
     RAISES C001: values out of range. C002: lengths differ.
@@ -147,7 +146,6 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
     Murphy's three parts (reliability, resolution, uncertainty) add up to the Brier score only if all scores of a bin are
     equal. Two more parts, within_variance and within_covariance, are what is missing: they follow from q - y =
     (q_b - p_b) + (q - q_b) - (y - p_b), whose first term is constant in a bin and whose other terms have mean 0 there.
-
     scores: n probabilities. hits: n booleans. binner (Binner | None): From `make_binner`; None takes 10 adaptive bins.
     RETURNS (Decomposition | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 

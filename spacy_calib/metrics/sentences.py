@@ -14,7 +14,7 @@ _MOST_NAMES = 8
 
 
 def warn_of_never_right(rows: Sequence[dict[str, Any]]) -> str | None:
-    """Return a warning about the labels of `never_right`; None if there are none."""
+    """Return a warning about labels that are predicted but never right; None if there are none. rows: From `never_right`."""
     if not rows:
         return None
     listing = ", ".join(f"{row['label']} ({row['predicted']:,} times)" for row in rows[:_MOST_NAMES])

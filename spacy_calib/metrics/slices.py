@@ -53,7 +53,6 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispers
     The test is a t test of the documents' summed gaps. The variance of their sum is at least the variance for independent
     calibrated scores, the sum of score * (1 - score). The degrees of freedom are one less than the number of documents of equal
     size that would give as much evidence (Kish 1965). With few documents the test rejects less often than its level.
-
     scores, hits, documents: Score, hit and document of each token or entity. overdispersion (float | None): From
         `document_overdispersion` of all data, if these are a part of them: it counts as much as ten documents of the part.
     RETURNS (Gap | None): None without scores. RAISES C001: values out of range. C002: lengths differ.
@@ -81,8 +80,8 @@ def _sum_with_error(
 ) -> tuple[float, float, float]:
     """Return (sum of score - hit, its standard error over documents, degrees of freedom of the error).
 
-    codes (Ints): Number of each score's document, from 0. overdispersion (float | None): Variance of all documents over
-        that of independent scores; it counts as much as _PRIOR documents in the average with these ones. None for no average.
+    probabilities, right, codes: Score, hit and document (from 0) of each pair. overdispersion (float | None): Variance of all
+        documents over that of independent scores; averaged with these ones, it counts as _PRIOR documents. None: no average.
     """
     sizes, sums = np.bincount(codes).astype(np.float64), np.bincount(codes, probabilities - right)  # by document
     independent_variance = (probabilities * (1.0 - probabilities)).sum()  # of the sum, if scores are calibrated
@@ -98,7 +97,7 @@ def _sum_with_error(
 
 
 def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
-    """Return the variance of documents' summed gaps, over the variance for independent calibrated scores; at least 1."""
+    """Return the variance of documents' summed gaps (score - hit) over that of independent calibrated scores; at least 1."""
     probabilities, right, codes, n_documents = _check_arrays(scores, hits, documents)
     independent_variance = float((probabilities * (1.0 - probabilities)).sum())
     if n_documents < 2 or not independent_variance:
@@ -115,7 +114,7 @@ def _check_arrays(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> t
 
 
 def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
-    """Return which hypotheses, by their p values, are rejected at the false discovery rate RATE (Benjamini, Hochberg 1995)."""
+    """Return which p values are significant at false discovery rate RATE (Benjamini, Hochberg 1995). RAISES C001: bad p."""
     values = np.asarray(p, dtype=np.float64)
     invalid = values[(values < 0) | (values > 1)]
     if len(invalid):
@@ -145,7 +144,7 @@ def slices_by(values: Sequence[str | None], docs: Ints, indices: Ints) -> dict[s
 def judge_slices(
     judged_pairs: JudgedPairs, slices: Mapping[str, Ints], among: Ints, n_bins: int = 10, seed: int = 0
 ) -> dict[str, Any]:
-    """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
+    """Evaluate the scores of judged_pairs in each slice: those that are significantly off first, then the largest gaps.
 
     slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): The indices
         of these pairs for all tokens, (n,), which show how much more documents vary than independent scores. n_bins (int):

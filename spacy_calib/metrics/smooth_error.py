@@ -17,11 +17,9 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike) -> float | None
     smECE_sigma is the integral over t in [0, 1] of |r(t)|, with r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the
     residuals of n pairs, spread by a kernel K. It never rises with sigma. smECE lies between |mean score - share of hits| of
     all pairs and the l1 error of bins of one distinct score each.
-
     K is the Gaussian of deviation sigma, reflected at 0 and 1, as heat spreads in a rod with closed ends. It multiplies the
     amplitude of cos(pi k t) by exp(-(pi k sigma)^2 / 2), so two cosine transforms smooth the residuals on a grid, however
     many pairs there are. The two grid points around a score share its residual.
-
     scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
     RETURNS (float | None): None without pairs. RAISES C001: values out of range. C002: lengths differ.
 

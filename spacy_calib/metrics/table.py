@@ -84,7 +84,7 @@ def error_row(
 def _mean_row(
     rows: list[dict[str, Any]], pairs: Pairs, calibrated_scores: Floats, groups: Groups, n_bins: int, seed: int, documents: Any
 ) -> dict[str, Any]:
-    """Return the last row of a table: GMCE averaged over groups, with interval and noise floor. rows: One per group."""
+    """Return the last row of a `calibration_table` of these arguments, GMCE averaged over groups. rows: Row of each group."""
     interval = None
     if documents is not None:
         interval = mean_gmce_interval(pairs, groups, documents, calibrated_scores, n_bins, seed=seed)
@@ -104,7 +104,7 @@ def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str
 def _loss_changes(
     pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int, metrics: Mapping[str, Metric]
 ) -> dict[str, dict[str, float | None]]:
-    """Return how calibration changes each mean loss (log loss, Brier score): calibrated - raw; below 0 is better.
+    """Return how calibration changes those of `metrics` that are mean losses (log loss): calibrated - raw; below 0 is better.
 
     RETURNS (dict): Short name -> {"value", "low", "high"}: change and its 95 % interval by document; None each if not known.
     """

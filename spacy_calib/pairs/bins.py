@@ -19,8 +19,7 @@ from ..types import BinTable, Floats, Ints
 Binner = Callable[..., Floats]
 # (scores, hits, weights): distinct pairs, ascending by score, misses before hits; and how often each occurs.
 WeightedPairs = tuple[Floats, NDArray[np.bool_], Floats]
-# The most groups, bins or tokens that a setting may name: far above any use, and small enough for sums of integers.
-MOST_COUNTED = 1_000_000_000
+MOST_COUNTED = 1_000_000_000  # of groups, bins or tokens in a setting: far above any use, small enough for sums of integers
 
 
 def check_count(name: str, value: int) -> int:
@@ -77,7 +76,7 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
 
 
 def fixed_edges(n_bins: int) -> Floats:
-    """Return the edges of B bins of equal width on [0, 1]; a bin contains its lower end, and the last bin 1.0, too."""
+    """Return the lower ends of bins 1, 2, ... of n_bins bins of equal width on [0, 1]. RAISES C001: n_bins is no count."""
     return np.arange(1, check_count("n_bins", n_bins)) / n_bins
 
 
@@ -97,7 +96,7 @@ def between(low: Floats, high: Floats) -> Floats:
 
 
 def edges_between(edges: Floats, scores: Floats) -> Floats:
-    """Return the edges of a binner, each moved to a number between its two neighbouring scores: no score changes its bin."""
+    """Move edges, lower ends of bins, each to a number between its two neighbours in `scores`; no score changes its bin."""
     distinct = np.unique(scores)
     next_score = np.searchsorted(distinct, edges)  # index of the lowest score that reaches each edge
     is_finite = next_score < len(distinct)
@@ -112,7 +111,7 @@ def edges_between(edges: Floats, scores: Floats) -> Floats:
 
 
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
-    """Return count, mean score and share of hits of each non-empty bin, by rising score. edges: Lower ends of bins 1, 2, ..."""
+    """Return count, mean score and mean hit (0 or 1) of each non-empty bin, ascending. edges: Lower ends of bins 1, 2, ..."""
     bins = assign(scores, edges)
     size = len(edges) + 1
     counts = np.bincount(bins, minlength=size).astype(np.float64)

@@ -19,12 +19,10 @@ from .progress import UNREPORTED, Progress
 TOKEN = "token"
 # What counts as a document, by what the gold tells about its source, the most reliable first.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
-# The unit of runs of sentences, into which few long documents are cut.
-RUN = "run of sentences"
+RUN = "run of sentences"  # the unit if few long documents are cut into parts
 # With fewer documents cross-validation over documents leaves too little to fit on: methods are not compared by it.
 DOCUMENTS_TO_CHOOSE = 10
-# Minimum of the mean number of tokens in a run, and maximum number of runs.
-_TOKENS, _MOST = 200, 100
+_TOKENS, _MOST = 200, 100  # minimum of the mean number of tokens in a run, and maximum number of runs
 
 
 class SourceDocument(NamedTuple):
@@ -73,19 +71,19 @@ def pluralize(unit: str) -> str:
 
 
 def extent_in_words(unit: str, n: int, row_unit: str, n_rows: int) -> str:
-    """Return the size of some data: "20 documents, 4,180 tokens", or "20 documents" if each row is a document."""
+    """Return text on n units and n_rows row units: "20 documents, 4,180 tokens"; "20 documents" if row_unit is "document"."""
     if row_unit == DOCUMENT:
         return count_in_words(row_unit, n_rows)
     return f"{count_in_words(unit, n)}, {n_rows:,} {pluralize(row_unit)}"
 
 
 def by_unit(unit: str, n: int) -> str:
-    """Return the note of a table on its intervals: what was resampled, and how many there were: "by document (20)"."""
+    """Return a table's note on its intervals: what was resampled (`unit`), and how many there were (n): "by document (20)"."""
     return f"by {unit} ({n:,})"
 
 
 def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
-    """Return (document number of each of n pairs, from 0; number of documents). RAISES C002: not one document per pair."""
+    """Return (number, from 0, of each pair's document; number of documents). documents: Any names, n. RAISES C002: not n."""
     names = np.asarray(documents)
     if names.shape != (n,):
         what = "A bootstrap over documents"
@@ -129,7 +127,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
 def thin_out(documents: Ints, n_most: float) -> Ints:
     """Select about n_most pairs: all pairs of some documents, at least two, which are evenly spaced in the order of documents.
 
-    documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending; of all, if these are no more.
+    documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending; all, if there are at most n_most.
     """
     if len(documents) <= n_most:
         return np.arange(len(documents))

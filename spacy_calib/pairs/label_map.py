@@ -20,21 +20,20 @@ from ..errors import brief, calib_error
 from ..types import OUTSIDE, Ints
 
 LabelMap = Mapping[str, str]
-# Maximum number of labels that a message names.
-_MOST_NAMES = 8
+_MOST_NAMES = 8  # maximum number of labels that a message names
 # Labels that need no quotes, in a map and in a shell.
 _PLAIN = re.compile(r"[\w.:+*/@%^-]*")
 
 
 def map_to_paste(pairs: Mapping[str, str]) -> str:
-    """Return a map as text for `--map`: "PERSON=PER,GPE=LOC"; if labels need quotes, a file and its content; "" if empty."""
+    """Return label -> gold label as text for `--map`, "PERSON=PER,GPE=LOC" or ""; if quotes are needed, a file with it."""
     if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
         return ",".join(f"{label}={gold_label}" for label, gold_label in pairs.items())
     return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
 
 
 def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
-    """Read a map from "PERSON=PER,GPE=LOC" or from a file, .json (an object) or .tsv (two columns), or check a mapping.
+    """Read a label map from text, "PERSON=PER,GPE=LOC", or a path to .json (an object) or .tsv (two columns); check a Mapping.
 
     RETURNS (dict): Label of the component -> gold label; "" for a label without counterpart (DATE=). RAISES C162: no map.
     """
@@ -53,7 +52,7 @@ def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
 
 
 def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
-    """Return label pairs as a dict. origin: Their source, for errors. RAISES C162: no pairs of labels, or a label twice."""
+    """Return pairs of labels as a dict. origin: Source, for errors. RAISES C162: no pairs of labels, or a label twice."""
     table: dict[str, str] = {}
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(label, str) for label in pair) or not pair[0].strip():
@@ -68,7 +67,7 @@ def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
 
 
 def _pairs_of(table: Any) -> list[tuple[Any, Any]]:
-    """Return the items of a map that was read from JSON. RAISES ValueError: it is no JSON object."""
+    """Return the items of a label map (`table`) that was read from JSON. RAISES ValueError: it is no JSON object."""
     if not isinstance(table, dict):
         raise ValueError("no object")
     return list(table.items())
@@ -80,9 +79,9 @@ def split_prefix(label: str) -> tuple[str, str]:
 
 
 def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool = False) -> str:
-    """Return the gold label that a map gives for a label; the label itself if the map does not contain it.
+    """Return the gold label that a map (`table`) gives for a label; the label itself if the map does not contain it.
 
-    fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Keep a prefix B-, I-, L- or U-.
+    fallback (str): Returned if the map gives "" ("O" for entities). has_prefix (bool): Map only what follows B-, I-, L-, U-.
     """
     prefix, name = split_prefix(label) if has_prefix else ("", label)
     counterpart = table.get(name, name)
@@ -92,7 +91,7 @@ def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool 
 
 
 def merge_labels(counterparts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return (the distinct counterparts, by first occurrence; the index among them of each counterpart, -1 for "")."""
+    """Return (the distinct gold labels in `counterparts`, by first occurrence; the index of each counterpart there, -1: "")."""
     names = tuple(dict.fromkeys(filter(None, counterparts)))
     index_of = {name: i for i, name in enumerate(names)} | {"": -1}
     return names, np.array([index_of[name] for name in counterparts], dtype=np.intp)

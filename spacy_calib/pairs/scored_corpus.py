@@ -102,7 +102,7 @@ class ScoredCorpus:
         return self.documents_of(self.docs)
 
     def documents_of(self, docs: Ints) -> Ints:
-        """Return the source document of each of some Docs."""
+        """Return the source document of each of `docs`, which are numbers of Docs."""
         return docs if self.doc_documents is None else self.doc_documents[docs]
 
     @property

@@ -64,7 +64,7 @@ class Scores(Protocol):
     """Probabilities that a source read from a batch of Docs: of all n_tokens tokens, one Doc after the other.
 
     spans (Spans | None): The spans that the source predicts; None for a source of token labels alone.
-    further_scores (Mapping): Further features of each token for a context: description -> numbers of shape (n_tokens,).
+    further_scores (Mapping): More features of each token that a calibration may use: description -> numbers, (n_tokens,).
     """
 
     n_tokens: int
@@ -75,14 +75,13 @@ class Scores(Protocol):
         """Return the entries (token, label and probability) whose probability reaches the threshold."""
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
-        """Return the probability of each (token, column) entry: 0 if there is none, NaN for a token that the source skips."""
+        """Return the probability of the label columns[i] at the token rows[i], for each i: 0 if absent, NaN: token not read."""
 
 
 class DenseScores:
     """The `Scores` of a source that gives a dense array of probabilities.
 
-    probabilities: Shape (n_tokens, n_labels); a row of NaN for a token without probabilities.
-    spans (Spans | None): The spans that the source predicts.
+    probabilities: Shape (n_tokens, n_labels); NaN for tokens without any. spans (Spans | None): Spans that the source predicts.
     """
 
     further_scores: Mapping[str, Floats] = {}
@@ -115,7 +114,7 @@ class LogitScores:
         self.n_tokens = len(logits)
 
     def _odds(self, logits: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return (numbers in proportion to the probabilities, shape (n, n_labels); their sum in each row, shape (n,))."""
+        """Return for logits (n, n_labels): (numbers in proportion to the probabilities, same shape; the sum of each row)."""
         logits = logits if self.temperature == 1.0 else np.divide(logits, self.temperature, dtype=np.float64)
         lowest = np.minimum.reduce(logits, axis=None, initial=0.0)
         highest = np.maximum.reduce(logits, axis=None, initial=0.0)
@@ -133,9 +132,9 @@ class LogitScores:
         return stack([self._above(self.logits[start : start + step], threshold, n_labels) for start in starts])
 
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
-        """Return the softmax scores at or above the threshold, without computing those far below it."""
+        """Return the softmax scores of some rows of logits, with n_labels columns (at least 1), that reach the threshold."""
         odds, sums = self._odds(logits)
-        # Only what may reach the threshold is divided by the sum of its row. `flat`: indices in the flat array.
+        # To save time only what may reach the threshold is divided by the sum of its row. `flat`: indices in the flat array.
         flat = (odds >= (sums * (threshold * (1 - ROUNDING)))[:, None]).ravel().nonzero()[0]
         rows = flat // n_labels
         scores = odds.ravel()[flat] / sums[rows]

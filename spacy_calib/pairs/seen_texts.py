@@ -12,17 +12,15 @@ from ..schema import Serializable, digests, saved_field, text
 from ..types import Floats, Ints
 from .keyed import Digests, salt_digests
 
-# A pipe keeps at most so many digests, of eight bytes each.
-MOST = 1 << 16
-# Shorter texts recur by chance, and do not show that a fit has seen them.
-LEAST_WORDS = 6
+MOST = 1 << 16  # a pipe keeps at most so many digests, of eight bytes each
+LEAST_WORDS = 6  # shorter texts recur by chance, and do not show that a fit has seen them
 # Data that shares more than MANY of its words with the fit data is no test of the fit; up to FEW sentences recur by chance.
 MANY, FEW = 0.1, 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, each (n,): digest, number of words, number of its document, whether it is a whole document or one sentence."""
+    """n texts, each (n,): digest, number of words, number of its document, whether it is `whole`, else one sentence of it."""
 
     digests: Digests
     words: Ints
@@ -68,12 +66,12 @@ class FitTextDigests(Serializable):
     salt: str = saved_field(text, "")
 
     def with_texts(self, units: TextUnits) -> FitTextDigests:
-        """Return digests with more texts, except those of fewer than LEAST_WORDS words: never compared, and easy to guess."""
+        """Return digests with those of `units`, except texts of fewer than LEAST_WORDS words: not compared, easy to guess."""
         digests = salt_digests(units.digests[units.words >= LEAST_WORDS], self.salt)
         return FitTextDigests(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
     def overlap_with(self, units: TextUnits) -> TrainTestOverlap | None:
-        """Return how much of other data was in the fit data; None if nothing can be compared.
+        """Return how much of other data (`units`) was in the fit data; None if nothing can be compared.
 
         A document that is not a document of the fit as a whole is compared sentence by sentence.
         """

@@ -40,11 +40,12 @@ from .state import PipeState
 
 
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation of a fitted calib pipe, which is not changed; the pipeline's meta gets the errors of adapted scores.
+    """Adapt the calibration of a fitted pipe to another domain. The pipe is not changed: the caller gives it the new state.
 
-    Cut-offs stay, as adapted scores are still probabilities. inputs (FitInputs): Labelled documents of another domain.
-    RETURNS (tuple): The new state; the token pairs with out-of-fold adapted scores, None for a single document; the adapted
-        span steps with out-of-fold adapted scores of the spans, None if the pipe calibrates no spans.
+    The errors of the adapted scores replace the former ones in the pipeline's meta; a single document only removes these.
+    inputs (FitInputs): Labelled documents of the other domain. Cut-offs stay, as adapted scores are still probabilities.
+    RETURNS (tuple): The new state; the (token, tag) pairs with out-of-fold adapted scores, None for a single document; the
+        adapted span steps with out-of-fold adapted scores of the spans, None if the pipe calibrates no spans.
     """
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None  # the pipe is fitted
@@ -81,7 +82,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
 
 
 def warn_of_adaptation(pipe: Calibrator, n_docs: int, overlap: Mapping[str, Any] | None) -> None:
-    """Warn if an adaptation is unreliable: one document only, texts of the fit, or other weights of the component.
+    """Warn if an adaptation to n_docs documents is unreliable: only one, texts of the fit, or other weights of the component.
 
     overlap (Mapping | None): Overlap of the texts with the fit data (fields of a TrainTestOverlap); None if unknown.
     """
@@ -98,7 +99,7 @@ def adapt_tokens(
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
     """Fit an adaptation step to the calibrated scores (before normalization) of the token pairs with gold.
 
-    groups (Groups): Groups of the tags. prior (Prior): How far scores are expected to be off.
+    inputs (FitInputs): The labelled documents. groups (Groups): Of the tags. prior (Prior): How far off scores may be.
     RETURNS (tuple): The calibration with the adaptation added; the fitted adaptation; the pairs with gold and their out-of-fold
         adapted scores, None for a single document; the pairs without gold and their adapted scores; the view (features that
         the context computed from all tokens), for `adapt_spans`.
@@ -132,7 +133,8 @@ def adapt_spans(
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
     """Fit an adaptation step to the calibrated scores of the spans with known gold.
 
-    view (Any): Features of all tokens, from `adapt_tokens`, for a span context. prior (Prior): How far scores may be off.
+    data (SpanData | None): The spans. calibration_before (SpanCalibration): Their fitted steps. prior (Prior): How far off
+        scores may be. view (Any): Features of all tokens, which a span context uses; from `adapt_tokens`.
     RETURNS (tuple): The adapted steps with out-of-fold scores of the spans on the Docs, or their scores before the adaptation
         if there is a single document; the fitted adaptation. (None, None) if the pipe does not calibrate spans.
     """
@@ -183,7 +185,7 @@ class ScoredUnits:
 
     @classmethod
     def from_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
-        """Take the spans on the Docs whose gold is known, with their out-of-fold scores; None without spans."""
+        """Take the spans on the Docs whose gold is known, with the out-of-fold scores of a fit; None without a fit of spans."""
         if fit is None:
             return None
         spans, data = fit.data.known_spans, fit.data
@@ -193,8 +195,8 @@ class ScoredUnits:
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
         """Take the highest-scored label of each token or document, or all its labels if it may have several (`overlapping`).
 
-        columns (Ints): Column of each of the pipe's labels in the new fit, which the keys contain; -1 if the fit does not have
-            the label; shape (n_labels,). RETURNS (ScoredUnits | None): None without pairs.
+        judged_pairs (JudgedPairs | None): Labels with out-of-fold scores; None returns None. columns (Ints): Column in the new
+            fit, for the keys, of each label of the pipe that gave the scores; -1 if the fit lacks it; shape (n_labels,).
         """
         if judged_pairs is None:
             return None
@@ -247,7 +249,7 @@ def _units_to_compare(
 ) -> ScoredUnits | None:
     """Return the scored units by which a pipe is compared with a new fit: spans or labels; None without scores.
 
-    judged_pairs (JudgedPairs | None), spans (SpanFit | None): Out-of-fold scores of `pipe`, of which one kind is used.
+    judged_pairs (JudgedPairs | None), spans (SpanFit | None): Labels, and spans, with out-of-fold scores of `pipe`.
     """
     if _compares_spans(fit):
         return ScoredUnits.from_spans(spans)
@@ -259,10 +261,10 @@ def _units_to_compare(
 def _adapt_detached(
     pipe: Calibrator, examples: Sequence[Example]
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
-    """Adapt a pipe that is in no pipeline, and put the pipeline's meta back as it was.
+    """Adapt a pipe that was taken out of its pipeline to gold, and put the meta of the pipeline back as it was.
 
-    RETURNS (tuple): (token pairs, spans) with the scores that the pipe gave before, None where it has none; the calibration
-        errors of the adapted scores, for the meta. RAISES CalibError: the pipe cannot read this gold.
+    RETURNS (tuple): (token pairs, spans) with the scores before the adaptation, None for a kind that the pipe does not score;
+        the calibration errors of the adapted scores, for the meta. RAISES CalibError: the pipe cannot read this gold.
     """
     nlp, groups = pipe.lookup.nlp, pipe.groups
     assert groups is not None

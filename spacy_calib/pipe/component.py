@@ -68,7 +68,8 @@ def flag_tokens(
 
     cutoffs (RecallCutoffs): One of P(inside an entity) if `per` is "all", one of P(type) for each type if it is "label".
     scores (Scores): Raw scores of all labels. calibrated (CalibratedEntries): Calibrated scores of labels above the threshold.
-    labels (Sequence[str]): Label of each column of the scores, of the kind `annotation`. threshold (float): Minimum raw score.
+    labels (Sequence[str]), annotation (Annotation): Label of each column of the scores, and the layer that the labels are of.
+    threshold (float): Minimum raw score.
     """
     types, marginals = EntityTypes.from_labels(labels, annotation.kind.has_prefixes), calibrated.marginals
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, marginals.n_tokens, threshold)
@@ -90,7 +91,7 @@ def flag_tokens(
 
 
 def _type_probabilities(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
-    """Return P(entity type) of the tokens `rows`, (n_types, len(rows)): calibrated if the type has an entry there, else raw."""
+    """Return P(entity type) of the tokens `rows`, (n_types, len(rows)): by calibrated `entries`, else by raw `scores`."""
     probabilities = np.zeros((len(types.names), len(rows)))
     for column, type_index in enumerate(types.of_label.tolist()):
         if type_index >= 0:  # a type has up to four labels (B-, I-, L- and U-), O has no type
@@ -101,7 +102,7 @@ def _type_probabilities(scores: Scores, entries: EntityScores, types: EntityType
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[np.int8]:
-    """Return whether each unit's predicted label reaches its cut-off: 1 or 0, -1 without a score. groups: Of the labels."""
+    """Return whether each predicted label in `batch` reaches its cut-off: 1 or 0, -1 without a score. groups: Of the labels."""
     calibrated, entries_below = batch.calibrated, batch.calibrated.below_threshold
     marginals = calibrated.marginals
     # Score of each unit's predicted label, and column of that label.
@@ -118,7 +119,7 @@ def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[n
 
 
 class WarnOnce:
-    """Gives the warnings of a pipe, each code with the same values only once. warned_keys (set): Code and values of each."""
+    """Gives the warnings of a calib pipe, each code with equal values only once. warned_keys (set): Code and values of each."""
 
     def __init__(self, pipe: Any):
         self.pipe = pipe
@@ -145,11 +146,12 @@ def _level_of_user() -> int:
 
 
 class Calibrator(Pipe, PipeSettings):
-    """The spaCy pipe `calib`: adds a calibrated probability to each token with each of its tags above the threshold.
+    """The spaCy pipe `calib`: writes on Docs the calibrated probability of each tag of a token that is above the threshold.
 
-    settings: Fields of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
-    held_out (JudgedPairs | None): Token pairs with out-of-fold scores, after a fit or adaptation in this process; not saved.
-    held_out_spans (SpanFit | None): Spans with out-of-fold scores. lookup (SourceLookup): Finds the source's component.
+    nlp (Language), name (str): The pipeline, and the name of the pipe in it. settings: Fields of PipeSettings, kept as
+    attributes. learned (PipeState): Result of the fit; empty before. lookup (SourceLookup): Finds the source's component.
+    held_out (JudgedPairs | None), held_out_spans (SpanFit | None): (token, tag) pairs, and spans, with out-of-fold scores,
+    after a fit or adaptation in this process; not saved.
     RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.
     """
 
@@ -175,7 +177,7 @@ class Calibrator(Pipe, PipeSettings):
         self._name = check_pipe_name(name)
 
     def attach(self: _Pipe, nlp: Language) -> _Pipe:
-        """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another pipeline.
+        """Make the pipe read components of `nlp`, after `nlp.add_pipe(name, source=other_nlp)` took it from another pipeline.
 
         RETURNS: The pipe. RAISES C120: it is not in this pipeline, or its component is missing or has other weights than at the
         fit. C020, C022: the component has other labels, or cannot be calibrated. C025: another pipe there has the same prefix.
@@ -273,7 +275,7 @@ class Calibrator(Pipe, PipeSettings):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate a stream of Docs in batches."""
+        """Write scores on a stream of Docs, in batches of `batch_size`; the error handler gets the batches that fail."""
         error_handler = self.get_error_handler()
         for batch in util.minibatch(stream, size=batch_size):
             docs = list(batch)
@@ -286,7 +288,7 @@ class Calibrator(Pipe, PipeSettings):
     def predict(self, docs: Sequence[Doc]) -> Batch | None:
         """Read the component's scores of the Docs and calibrate them, without changing the Docs; None if no Doc can be read.
 
-        RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: no probabilities.
+        RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: its scores are no probabilities.
         """
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
@@ -318,7 +320,7 @@ class Calibrator(Pipe, PipeSettings):
         return readable
 
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
-        """Take the top label of each unit as the prediction on Docs without labels, and update `readable.hashes`."""
+        """Take top labels as the predictions on Docs without labels, and put them and their hashes into `readable`."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
         own_scores = scores.inner if isinstance(scores, MappedScores) else scores  # of the labels before the label map
@@ -350,7 +352,7 @@ class Calibrator(Pipe, PipeSettings):
         return batch
 
     def set_annotations(self, docs: Sequence[Doc], batch: Batch | None) -> None:
-        """Remove older scores of this pipe from all Docs, and write those of `batch` on the Docs that were read."""
+        """Remove older scores of this pipe from all Docs, and write those of `batch`, from `predict`; None writes nothing."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
@@ -386,12 +388,12 @@ class Calibrator(Pipe, PipeSettings):
         examples (Iterable[Example]): `predicted` holds the input of the source (run the pipeline up to its component),
             `reference` the gold; `gold.reading.from_files` joins several files.
         tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts tags in the examples.
-        span_counts (Mapping | None): Span label (entity type) -> frequency. counted_on (str): Where both were counted.
-        min_pairs (int): Minimum number of pairs. n_bins (int): Adaptive bins of the errors in the fit table.
+        span_counts (Mapping | None): Span label (entity type) -> frequency. counted_on (str): Where both were counted, as text.
+        min_pairs (int): Minimum number of (token, tag) pairs. n_bins (int): Adaptive bins of the errors in the fit table.
         max_unknown (float): Maximum share of gold labels that the component does not know. progress (Progress): Shows progress.
-        RAISES C021 to C024, C028, C033 to C035, C072: the component cannot be calibrated. C030 to C032, C071, C164: the gold is
-            missing or of another kind. C003, C005, C006: too few pairs.
-        WARNS CW24: the component, or one that it listens to, computes at half precision.
+        RAISES C021 to C024, C028, C033 to C035, C120: the component cannot be calibrated. C072, C264, C287: unsuitable setting.
+            C030 to C032, C164: the gold is missing or of another kind. C003, C005, C006: too few pairs. C800 to C804: all
+            predictions are right, or all wrong. WARNS CW24: the component, or one it listens to, computes at half precision.
         """
         from ..sources.heads import half_precision_components  # only a fit needs it
         from .fitting import FitArguments, fit_calibrator
@@ -423,7 +425,7 @@ class Calibrator(Pipe, PipeSettings):
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Return SMCE, GMCE, ECE and the registered metrics, raw and calibrated, for `nlp.evaluate`; {} without a scorer."""
+        """Return the figures of the pipe's scorer (SMCE, GMCE, ECE ...) for Docs with scores and gold; {} without a scorer."""
         if self.scorer is None:
             return {}
         from .label_names import with_matched_copies
@@ -440,22 +442,22 @@ class Calibrator(Pipe, PipeSettings):
         )
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Return the fitted state as bytes, for `from_bytes`."""
+        """Return the fitted state as bytes, for `from_bytes`. exclude: Has no effect; spaCy passes it."""
         return dump(self._state())
 
     def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the state from `to_bytes`. RAISES C010 to C012: invalid bytes. C020: the component has other labels."""
+        """Load the bytes of `to_bytes`; `exclude` has no effect. RAISES C010 to C012: invalid. C020: other labels."""
         self._load(bytes_data, "the bytes given")
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write the fitted state into a folder."""
+        """Write the fitted state into a folder, which is created if it is missing. exclude: Has no effect; spaCy passes it."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _FILE).write_bytes(self.to_bytes())
 
     def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the state from `to_disk`. RAISES C010 to C012: an invalid file. C020: the component has other labels."""
+        """Load the folder of `to_disk`; `exclude` has no effect. RAISES C010 to C012: an invalid file. C020: other labels."""
         file = Path(path) / _FILE
         try:
             data = file.read_bytes()
@@ -475,7 +477,7 @@ class Calibrator(Pipe, PipeSettings):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over a saved state; on failure the pipe stays as it was. RAISES C742: the source reads other further scores."""
+        """Take over a saved state; on failure nothing changes. RAISES C742: other further scores. C020: other labels."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)  # the source that the label map wraps: it has the labels and settings
         context = state.tokens.context

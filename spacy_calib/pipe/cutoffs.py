@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """Return the scored tokens and gold entities from which recall cut-offs are found. RAISES C308: the pipe gives no P(O)."""
+    """Return scored tokens (`corpus`) with gold entities (`examples`), for recall cut-offs. RAISES C308: no P(O) is read."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
@@ -35,7 +35,7 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """Return the gold entities (or spans) that align with predicted tokens, which are numbered through all examples."""
+    """Return the gold entities (or spans) as ranges of the predicted tokens that they align with, counted through all Docs."""
     starts, ends, labels, doc_start = [], [], [], 0  # doc_start: number of the Doc's first token
     for example in examples:
         for span in annotation.gold.spans_on(example.reference):
@@ -49,7 +49,7 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
 
 
 def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
-    """Return the predictions that precision cut-offs may accept, with gold: spans if the pipe calibrates them, else labels."""
+    """Return the predictions in `corpus` with gold, for precision cut-offs: spans if the pipe calibrates them, else labels."""
     return corpus.predicted_pairs() if pipe.spans.groups is None else corpus.span_pairs(pipe.lookup.span_labels())
 
 
@@ -77,7 +77,6 @@ def precision_cutoffs(
     index = np.flatnonzero(pairs.calibrated >= [former_cutoffs[key] for key in keys])
     keys, scores = keys[index], pairs.calibrated[index]
     hits, documents = pairs.pairs.hits[index], pairs.documents[index]
-
     targets = precision if isinstance(precision, Mapping) else None  # label -> precision
     all_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     required = targets or dict.fromkeys([*all_keys, *keys], precision)  # key -> required precision
@@ -96,7 +95,7 @@ def precision_cutoffs(
 
 
 def _describe_sample(sample: SampledAnswers, documents: Ints, n_accepted: int) -> dict[str, Any]:
-    """Return what cut-offs save of the sample that they are based on: numbers, and the expected share that they accept.
+    """Return what cut-offs save of their sample: numbers "answers", "documents", "drawn_from" (documents); share "accepted".
 
     documents (Ints): Document of each answer that was used, (n,). n_accepted (int): Answers that the cut-offs accept.
     """
@@ -136,7 +135,8 @@ def parts_for_review(
 ) -> dict[str, Any]:
     """Split the tokens of a corpus into those of accepted entities, those to review, and those dropped without review.
 
-    accepting (Cutoffs), flagging (RecallCutoffs): Cut-offs from which entities are accepted, and tokens flagged for review.
+    tokens (EntityTokens): The tokens of `corpus`. accepting (Cutoffs): From which scores entities are accepted. flagging
+        (RecallCutoffs): From which probabilities tokens are flagged for review.
     RETURNS (dict): Part ("accept", "look": to review, "drop") -> number of "tokens" and their "share" of all scored ones;
         number of its tokens with "gold", of those "inside" gold entities, and "inside_share" (inside / gold). "accept" also has
         the number of accepted "entities" with gold, and the number of them that are "right".

@@ -35,15 +35,14 @@ if TYPE_CHECKING:
 
 ENTITIES = "entities"
 _SEED = 0  # seed of the simulated noise floor and of intervals
-# Keys of a row of errors with figures of calibrated scores.
-_CALIBRATED_KEYS = ("calibrated", "debiased", "true_low", "true_high")
+_CALIBRATED_KEYS = ("calibrated", "debiased", "true_low", "true_high")  # of a row of errors: figures of calibrated scores
 
 
 class UnitTable(NamedTuple):
     """The evaluation of the entities, tokens or documents of a pipe.
 
-    view (JudgedView): The pairs with gold. figures (Mapping): The keys of `calibration_table` ("errors", "scores" ...), "bins",
-        "never_right", and, if the data was sliced, "slices": "by" (name of the key) and "rows" (a dict per slice).
+    view (JudgedView): The pairs with gold. figures (Mapping): Keys of `calibration_table` ("errors", "scores" ...), number of
+        "bins", labels "never_right", and, if Docs were sliced, "slices": "by" (name of the key) and "rows" (a dict per slice).
     """
 
     view: JudgedView
@@ -59,10 +58,10 @@ class PipeTable:
     seen (Mapping | None): Overlap of the texts with the fit data. weights_changed (bool | None): Whether the component has
         other weights than at the fit. Both are None if unknown. misaligned (Mapping | None): Numbers of "tokens", and of those
         "left_out" as they align with no single gold token; None for documents.
-    accepted (Mapping | None): Number of spans "kept" by precision cut-offs, their "share" and "precision", the "wanted" one.
+    accepted (Mapping | None): Spans that precision cut-offs accept: "kept", "share", "precision", "wanted" one, "promise".
     flagged (Sequence | None): For each recall cut-off its "key", "cutoff", "wanted" recall, and counts of the flagged tokens.
-    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions. conventions (Sequence | None):
-        Labels that gold and component seem to use differently; None if unknown.
+    without_map (Mapping[str, int]): Label that the label map gives no gold label -> number of its predictions. conventions
+        (Sequence | None): Labels that gold and component seem to use differently; None if unknown.
     obstacle (str): Why the component gives no new scores (missing or disabled), or "". unfitted (Mapping | None): For an
         unfitted pipe a "verdict" on the raw scores, and the command that would "fit" it.
     """
@@ -201,7 +200,7 @@ def evaluate_pipe(
 
 
 def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Sequence[str | None]) -> dict[str, Any]:
-    """Return the dict of `judge_slices` for the predicted labels. slice_of_doc: Name of each Doc's slice, or None for none."""
+    """Evaluate the predicted labels in slices of the Docs, by `judge_slices`. slice_of_doc: Each Doc's slice or None."""
     indices = predicted_indices(corpus, view)
     docs = corpus.docs[view.starts[indices]]  # a unit belongs to the Doc of its first token
     return judge_slices(view, slices_by(slice_of_doc, docs, indices), indices, view.n_bins, view.seed)
@@ -210,7 +209,10 @@ def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Seque
 def judged_views(
     pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
 ) -> list[JudgedView]:
-    """Return the pairs with gold of entities, if the pipe scores these, and of tokens or documents. n_groups: None: its own."""
+    """Return views of the pairs with gold: of entities, if the pipe scores these, and of tokens or documents.
+
+    corpus (ScoredCorpus): Scores on `examples`. n_groups (int | None): Number of frequency groups; None: the pipe's groups.
+    """
     scorer, (groups, span_groups) = scorer_like(pipe.scorer, n_groups), _groups_of(pipe, examples)
     options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
     labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
@@ -237,9 +239,9 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
 
 
 def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
-    """Return a dict with the keys of `calibration_table` ("errors", "scores" ...), "bins" (number) and "never_right" (labels).
+    """Return the `calibration_table` of pairs with gold ("errors", "scores" ...), "bins" (number) and "never_right" (labels).
 
-    layer (str): Name of the annotation; for one without fixed labels, such as lemmas, "never_right" is [].
+    view (JudgedView): The pairs. layer (str): Their annotation; if its labels are not fixed (lemmas), "never_right" is [].
     """
     documents = view.documents if view.unit else None  # without a unit nobody knows which pairs are of one document
     figures = calibration_table(
@@ -249,7 +251,7 @@ def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
 
 
 def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the table with all calibrated figures set to None."""
+    """Return the dict of an unfitted pipe (`PipeTable.to_dict`) with all figures of calibrated scores set to None."""
     raw_table = {
         **table,
         "errors": [{**row, **dict.fromkeys(_CALIBRATED_KEYS)} for row in table["errors"]],
@@ -272,7 +274,7 @@ def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) ->
 
 
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Find labels that a component and all of this gold use differently; [] unless each token has one right label.
+    """Find labels that a component and the gold of `corpus` use differently; [] unless each token has one right label.
 
     RETURNS (list): Dicts of "said" (the component's label), "gold" (the gold's label there), "tokens" (number with both), "of"
         (number with a high score of "said"), "in_gold" (number whose gold label is "said"), and "file" (always 0 here).

@@ -25,12 +25,12 @@ else:  # importing these classes would make every `Language()` slow
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:
-    """Declare a dataclass field that a config gives as a block, by default this registered function with these settings."""
+    """Declare a dataclass field whose value in a config is a block; the default is {registry: function_name, **settings}."""
     return field(metadata={"registry": registry, "default": {registry: function_name, **settings}})
 
 
 def block_or_none(registry: str, function_name: str | None = None) -> Any:
-    """Declare a dataclass field that is None or a config block: by default the function in configs, and None elsewhere."""
+    """Declare a dataclass field, a config block or None; default: {registry: function_name} in configs, None elsewhere."""
     return field(default=None, metadata={"registry": registry, "default": function_name and {registry: function_name}})
 
 

@@ -65,7 +65,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitArguments:
-    """The arguments of `Calibrator.fit` except the examples; its docstring describes them."""
+    """The arguments of `Calibrator.fit` except the examples.
+
+    tag_counts, span_counts (Mapping | None): Tag, or span label -> frequency, for groups; None counts those in the examples.
+    counted_on (str): Where these were counted, as text. min_pairs (int): Minimum number of (token, tag) pairs. n_bins (int):
+    Bins of the calibration errors. max_unknown (float): Maximum share of gold labels that the component does not know.
+    progress (Progress): Shows the progress of the fit.
+    """
 
     tag_counts: Mapping[str, int] | None = None
     span_counts: Mapping[str, int] | None = None
@@ -174,9 +180,10 @@ def read_fit_inputs(
     """Read the component's scores of the predicted Docs, pair them with the gold, and check that a fit can learn from them.
 
     examples (Iterable[Example]): `predicted` is what the component scores, `reference` the gold; Docs are not kept.
-    in_runs (bool): Whether a few long documents are cut into runs of sentences, each of which then counts as a document.
-    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too few
-        pairs. C800 to C804: gold by which all predictions are right or all wrong.
+    arguments (FitArguments): Of the fit. in_runs (bool): Whether a few long documents are cut into runs of sentences,
+        each of which then counts as a document.
+    RAISES C021 to C024, C028, C033 to C035, C072, C264: the component cannot be calibrated. C030 to C032, C164: the gold is
+        missing, or its labels unknown. C003, C005: too few pairs. C800 to C804: all predictions are right, or all wrong.
     """
     iterator = iter(examples)
     first = next(iterator, None)  # its vocab shows whether the Docs are of this pipeline
@@ -247,7 +254,7 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
 
 
 def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
-    """Return whether each token (or document) has exactly one right tag, and a score for every possible tag."""
+    """Return whether a token (or document) of this layer has exactly one right tag, and the source scores all possible tags."""
     return settings.source.distributions and not annotation.kind.overlapping
 
 
@@ -257,7 +264,7 @@ def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
 
 
 def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield the examples unchanged. RAISES C034: a predicted Doc has entities that the component would take for its own."""
+    """Yield the examples unchanged. RAISES C034: a predicted Doc has entities that calib's component would take for its own."""
     component = calib.lookup.component_to_fit()
     for example in examples:
         if calib.source.holds_preset(component, example.predicted):
@@ -281,6 +288,7 @@ def fit_calibrator(
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
     """Fit a calib pipe to examples. Its learned state is not changed; the pipeline's meta gets the errors of the fit.
 
+    arguments (FitArguments): The other arguments of `Calibrator.fit`.
     RETURNS (tuple): The new state; the token pairs with out-of-fold scores; the fitted span steps with out-of-fold scores of
         the spans, None for a source without spans. RAISES CalibError: the codes of `Calibrator.fit`.
     """
@@ -318,7 +326,7 @@ def fit_calibrator(
 
 
 def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels and choose its automatic settings from the examples, which are returned for the fit.
+    """Let a pipe's source learn labels and choose automatic settings from the examples. RETURNS: The examples, for the fit.
 
     RAISES C281 to C285: labels cannot be learned from the scores on the Docs.
     """
@@ -339,7 +347,7 @@ def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progr
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Return the plan of the calibration: steps as set, or as the setting `selection` chooses them, and groups of the tags."""
+    """Plan the calibration of tokens: steps as set, or as the setting `selection` chooses them by the inputs, and groups."""
     settings, data, annotation, context = inputs.settings, inputs.data, inputs.source.annotation, inputs.settings.context
     if inputs.of_spans_alone:  # tokens keep their raw scores
         groups = inputs.groups(shared_group)
@@ -357,7 +365,7 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
 
 
 def conventions_in(inputs: FitInputs) -> list[Convention]:
-    """Find labels that component and gold seem to use differently; [] unless each token has one right tag."""
+    """Find labels that component and gold of the inputs seem to use differently; [] unless each token has one right tag."""
     if not may_differ(inputs.settings, inputs.source.annotation):
         return []
     return find_conventions(inputs.data.kept_pairs, inputs.data.gold, inputs.files[inputs.data.kept_documents])
@@ -367,8 +375,8 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     """Fit the steps of spans, with a span context that uses the features that the token context computes (its view).
 
     If the token context does not adjust token scores, the view is computed here from scores after the other steps, as on new
-    texts. plan (CalibrationPlan), tokens (TokenCalibration): How tokens are calibrated; `tokens` is changed if only spans need
-    the context: it gets the part that computes the view.
+    texts. inputs (FitInputs), data (SpanData): All data, and the spans. plan (CalibrationPlan), tokens (TokenCalibration): How
+    tokens are calibrated; if only spans need the context, `tokens` gets the part of it that computes the view.
     """
     context = plan.context
     if context is None or context.view is None:
@@ -396,10 +404,10 @@ def save_errors(
 ) -> None:
     """Replace the calibration errors of a pipe in the "performance" of the pipeline's meta by those of out-of-fold scores.
 
-    They have the names of `spacy evaluate`. A source that reads no component has none there.
+    They have the names of `spacy evaluate`. A source that reads no component gets no errors there.
     judged_pairs (JudgedPairs | None): Token pairs with out-of-fold scores; None only removes the former errors, which no
         longer hold. spans (SpanFit | None): Spans with out-of-fold scores.
-    groups, span_groups (Groups): Groups of tags and of span labels, each of which gets an error.
+    groups, span_groups (Groups): Groups of tags and of span labels, each of which gets an error. inputs: Of the fit.
     """
     nlp, n_bins = pipe.lookup.nlp, inputs.arguments.n_bins
     if inputs.source.component is None:
@@ -422,7 +430,7 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
-    """Summarize the fit of a pipe for `calib info`."""
+    """Summarize a fit for `calib info`: data, plan, fitted steps, and errors of out-of-fold scores (in judged_pairs, spans)."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
     versions = {"spacy-calib": __version__, "spacy": spacy.__version__, "numpy": np.__version__}
     assert maps is not None
@@ -452,7 +460,7 @@ def _describe(
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
-    """Summarize the fit of spans for `calib info`."""
+    """Summarize the fitted steps of spans, with the inputs of the fit, for `calib info`."""
     judged_pairs = spans.data.pairs_with(spans.held_out)
     chosen_map, candidate_map = spans.calibration.chosen, spans.calibration.candidates  # of spans on the Docs, and of others
     assert chosen_map is not None
@@ -475,8 +483,8 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
 def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
     """Return the fit table, a row for all pairs and one per group: numbers of pairs and hits, raw and cross-validated error.
 
-    judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): The fitted recalibrators. groups (Groups):
-        Groups of the rows; if the recalibrators have other groups, the fallback of each row says so.
+    judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): Fitted recalibrators. n_bins: Of errors.
+        groups (Groups): Groups of the rows; if the recalibrators have other groups, the fallback of each row says so.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
@@ -486,7 +494,7 @@ def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups
 
 
 def _fit_rows(judged: JudgedPairs, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """Return the fit table: a row for all pairs, then one per group. fallbacks: `FitRow.fallback` of each row."""
+    """Return the fit table: a row for all pairs (judged: out-of-fold scores), then by group. fallbacks: `fallback` by row."""
     pairs, n_gold = judged.pairs, int(groups.counts.sum())
     names = ("all", *groups.names)
     indices = [np.arange(len(pairs)), *group_slices(pairs, groups)]  # the pairs of each row

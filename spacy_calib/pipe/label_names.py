@@ -47,7 +47,7 @@ def match_labels(
 
 
 def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Example]:
-    """Return the examples with gold labels under the names of a pipe, on copies, as other pipes need the gold unchanged."""
+    """Return the examples with gold labels renamed for a pipe, on copies if any is, as other pipes need the gold unchanged."""
     # Spans are renamed by a scheme; annotations without one, such as tags, by `pipe_names`.
     scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     changes_names = bool(pipe_names) if scheme is None else not scheme.is_plain or bool(scheme.renamed_labels)
@@ -68,7 +68,7 @@ def _find_scheme(
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
-    """Return how the span labels of gold Docs correspond to those of the component; None for labels that are no span types.
+    """Return how the span labels of gold Docs (references) correspond to the component's; None for labels of tokens or texts.
 
     gold_names (Mapping | None): Component's label -> its name in this gold, from the user. further_maps: More maps to try.
     """
@@ -115,7 +115,7 @@ def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, st
 
 
 def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrator) -> None:
-    """Rename the gold spans of Docs to the names of a pipe; do nothing if no label has another name."""
+    """Rename the gold spans of Docs (references) to a pipe's names by a scheme; do nothing if no label has another name."""
     if scheme.is_plain and not scheme.renamed_labels:
         return
     component = pipe.lookup.component()
@@ -125,7 +125,7 @@ def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrat
 
 
 def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, mapped_name: str) -> None:
-    """Rename the gold spans of a Doc to the names of a pipe. mapped_name (str): Name of the pipe's annotation.
+    """Rename the gold spans of a Doc (of `annotation`) to a pipe's names by a scheme. mapped_name: Name of its annotation.
 
     If gold and pipe merge different labels, so that names do not suffice, a LabelComparison is also stored on the Doc.
     """

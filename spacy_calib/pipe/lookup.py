@@ -63,7 +63,7 @@ def read_words(
 ) -> Words:
     """Collect the features of the tokens (or documents) of consecutive Docs that a context uses.
 
-    context (Any): None for no features of its own. further_scores (Mapping | None): Name -> a further score of each unit.
+    context (Any): A context with features of its own, or None. further_scores (Mapping | None): Name -> a score of each unit.
     """
     if annotation.kind.of_documents:
         return Words.of_documents(len(docs), further_scores)
@@ -86,7 +86,7 @@ class SourceLookup:
         self._watch = WeightWatch()
         self._bound_parts: tuple[Any, ...] = ()  # the parts of the pipeline with which `_bound` was found
         self._bound: BoundSource | None = None  # the source with its component; None before `bind` finds it
-        self._obstacle = ""  # why the pipe could not read the component when it was bound, or ""
+        self._obstacle = ""  # why the pipe could not read the bound component from its place in the pipeline, or ""
 
     @property
     def name(self) -> str:
@@ -94,28 +94,29 @@ class SourceLookup:
         return next((name for name, pipe in self.nlp.components if pipe is self.pipe), "") or self.pipe.name
 
     def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
-        """Return (source bound to its component, "") or (None, why there is none); a binding is kept while nothing changes.
+        """Return (the source bound to its component, "") or (None, why not); looked up again only if the pipeline has changed.
 
+        A source that reads only Docs has the component None. An `obstacle` is no failure here: `readable_docs` reports it.
         vocab (Vocab | None): Vocab of the Docs to read; Docs of another pipeline cannot be read. None checks no vocab.
         RAISES C020: labels of the component were removed or reordered since the fit. C022: the source cannot read it.
         """
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if why := self._why_foreign(vocab):
             return None, why
-        # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
+        # The result is used again while the pipeline has the same components, and this one the same labels and span group.
         span_group = bound and getattr(bound.component, "key", None)
         parts = (*pipes_of(nlp), source, source.component, fitted_component, span_group)
         if bound is not None and parts == self._bound_parts and source.labels(bound.component) == bound.labels:
             return bound, ""
         self._bound = None
         component = find_component(nlp, source, fitted_component)
-        if component is None and source.component:
+        if component is None and source.component:  # without a name, the source needs no component
             return None, f"the pipeline has no component '{source.component}'"
         if component is not None:
             count_new_labels(source, component, fitted_component, self.pipe.name)  # raises C020
         bound = BoundSource.from_component(source, component)
-        self._obstacle = self.obstacle(component)
-        if component is not None:
+        self._obstacle = self.obstacle(component)  # for `readable_docs`, so that not every batch looks for one
+        if component is not None:  # without one there was nothing to find, and nothing is kept
             self._bound_parts, self._bound = parts, bound
         return bound, ""
 
@@ -188,7 +189,7 @@ class SourceLookup:
         return component
 
     def obstacle(self, component: Any) -> str:
-        """Return why the pipe cannot read the component at their positions in the pipeline, or ""."""
+        """Return why the pipe cannot read the component (None: only the Docs) at their positions in the pipeline, or ""."""
         return self.pipe.source.obstacle(self.nlp, self.name, component)
 
     def save_setting(self, setting: str, value: Any) -> None:
@@ -198,7 +199,7 @@ class SourceLookup:
             config["source"][setting] = value
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
-        """Return (code, values) of a warning of changes since the fit: CW03 new labels, else CW04 other weights, else None."""
+        """Return (code, values) of a warning: since the fit labels were added (CW03) or weights changed (CW04); else None."""
         source, state = self.pipe.source, self.pipe.learned
         fitted_labels = state.component.labels
         n_added = len(labels) - len(fitted_labels)
@@ -216,10 +217,9 @@ class SourceLookup:
         return fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
-        """Select the Docs that the source can read and that have labels to score; note for the others why not."""
+        """Select the Docs that the source (bound) can read and that have labels to score; note for the others why not."""
         annotation, source = bound.annotation, bound.source
-        # An obstacle may have been removed since: a component may have got its own embeddings.
-        obstacle = self._obstacle and self.obstacle(bound.component)
+        obstacle = self._obstacle and self.obstacle(bound.component)  # found again, as it may have been removed since
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
         for index, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
@@ -237,7 +237,7 @@ class SourceLookup:
 
 
 def _why_unlabelled(bound: BoundSource, doc: Doc, hashes: Hashes) -> str:
-    """Return why a Doc has no labels to score, "" if it has some or needs none. hashes: Of each unit's label, 0 for none."""
+    """Return why a Doc has no labels that a source (bound) could score, or "". hashes: Of each unit's label, 0 for none."""
     annotation = bound.annotation
     if np.count_nonzero(hashes) or bound.source.sets_labels:  # a source may set the labels that a Doc lacks
         return ""
@@ -253,7 +253,7 @@ class ReadableDocs:
 
     source (BoundSource): The source. docs (list[Doc]), indices (list[int]): The Docs, and the position of each in the batch.
     hashes (list[Hashes]): For each Doc the hash of the label of each token (or of the document).
-    reasons (list[str]): For each other Doc, except those without tokens, why it cannot be read.
+    reasons (list[str]): For each other Doc, except those of white space only, why it cannot be read.
     top_labels (TopLabels | None): Labels for Docs without labels, if the source sets labels.
     """
 
@@ -266,7 +266,7 @@ class ReadableDocs:
 
 
 def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
-    """Return whether a Doc has entities that its recognizer did not set, with labels that the pipe scores.
+    """Return whether one of the readable Docs has entities with scored labels that the recognizer did not set.
 
     spans (Spans | None): The spans that the source read from the recognizer; their tokens are counted through all Docs.
     """

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from .component import Calibrator
 
-# Names of packages that `spacy download` knows.
-_SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
+_SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")  # for `spacy download`
 
 
 def reason(error: BaseException) -> str:
@@ -49,7 +48,7 @@ def import_user_code(code: str | Path | None) -> None:
 
 
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline. overrides (dict | None): Parts of the config to replace. exclude (Iterable[str]): Pipes to leave out.
+    """Load a pipeline by name or path. overrides (dict | None): Replaces parts of the config. exclude: Pipes to leave out.
 
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
@@ -62,7 +61,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
 
 
 def _why_not_loaded(model: str, error: Exception) -> str:
-    """Return in words why spaCy could not load a pipeline, with what to do about it where that is known."""
+    """Return in words why spaCy could not load a pipeline (error: what it raised), and what to do about it if this is known."""
     if isinstance(error, OSError) and os.path.isfile(model):
         return "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
     if isinstance(error, OSError):
@@ -107,7 +106,7 @@ INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": 
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline with other factories (component name -> factory). RAISES C050, C010 to C020: it cannot be loaded."""
+    """Load a pipeline, with other factories (component -> factory), without the pipes `exclude`. RAISES: as `load_pipeline`."""
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
@@ -144,7 +143,7 @@ def use_gpu(gpu_id: int, n_process: int) -> None:
 
 
 def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1, n_process: int = 1) -> Language:
-    """Import the user's code, activate the GPU and load a pipeline. RAISES C062, C057, C060, C050: one of them failed."""
+    """Import the user's code, activate a GPU (see `use_gpu`) and load a pipeline. RAISES C062, C057, C060, C050: one failed."""
     import_user_code(code)
     use_gpu(gpu_id, n_process)
     return load_pipeline(model)
@@ -161,7 +160,7 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
 
 
 def fitted_pipes_with(nlp: Language, attr: str | None) -> list[Calibrator]:
-    """Return the fitted pipes with this prefix, or all if None. RAISES C027: no fitted pipe. C068: none with this prefix."""
+    """Return the fitted pipes with the prefix `attr`, or all if it is None. RAISES C027: no fitted pipe. C068: none with it."""
     available_pipes = fitted_pipes(nlp)
     pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]
     if not pipes:

@@ -24,8 +24,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
     """Read a state from the bytes of `dump`, and build an object from it.
 
     make (Callable): Checks the state and builds the object. name, path (str): Pipe and origin of the bytes, for messages.
-    form (str): Name of the form that was given to `dump`.
-    RAISES C010: not the declared form. C011: another version. C012: a part is not installed.
+    form (str): As given to `dump`. RAISES C010: it has another form. C011: another version. C012: a part is not installed.
     """
     is_collecting = gc.isenabled()
     try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
-    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, with gold. labels: The source's."""
+    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, with gold. labels: By column."""
     from ..gold.scored_corpora import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
@@ -37,7 +37,7 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
 def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
     """Return calibration errors and all registered metrics of some pairs, for calibrated scores and ("_raw") for raw ones.
 
-    groups (Groups | None): Tag groups for GMCE; None (an unfitted pipe) gives no GMCE. attr (str): Prefix of the keys.
+    groups (Groups | None): Tag groups for GMCE; None gives no GMCE. attr (str): Prefix of keys. n_bins (int): Adaptive bins.
     RETURNS (dict): "<attr>_<figure>" -> value (None without pairs), for the figures "smce", "gmce", "ece" and the short names
         of metrics; "<attr>_gmce_per_group": group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags", or None.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
@@ -61,7 +61,7 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
-    """Return (prefix of the figures of tokens, "" for a pipe of entities without `token_scores`; prefix of those of spans)."""
+    """Return (prefix of figures of tokens, of spans) for a pipe's `attr`; "" for tokens of entities without token_scores."""
     if of_entities:  # the main figures, which have the plain prefix, are those of entities
         return f"{attr}_token" if token_scores else "", attr
     return attr, f"{attr}_span"
@@ -98,8 +98,8 @@ class CalibScorer:
     ) -> dict[str, Any]:
         """Return the figures of `calib_scores` for the scores that a calib pipe wrote on the predicted Docs of the examples.
 
-        The arguments are of the pipe: its prefix, labels by column and their groups (None before a fit), of tokens and spans,
-        whether it calibrates entities, and whether it then scores tokens, too.
+        attr (str): Prefix of the pipe. labels, span_labels (Sequence[str]): Its labels by column. groups, span_groups (Groups |
+        None): Groups of these; None before a fit. of_entities, token_scores (bool): Whether it scores entities, and tokens too.
         """
         corpus = corpus_of(list(examples), attr, labels)
         tag_groups = groups and self.groups_to_evaluate(groups, labels)
@@ -122,13 +122,13 @@ def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
 
 
 def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
-    """Replace the calibration figures of the pipe with prefix `attr` in the "performance" of the pipeline's meta."""
+    """Replace the calibration figures (name -> value) of the pipe with prefix `attr` in nlp.meta["performance"]."""
     drop_performance(nlp, attr)
     nlp.meta.setdefault("performance", {}).update(figures)
 
 
 def drop_performance(nlp: Language, attr: str) -> None:
-    """Remove the calibration figures of a pipe from "performance" in the pipeline's meta, and that if it is then empty."""
+    """Remove the figures of the pipe with prefix `attr` from "performance" in the pipeline's meta, and an empty one itself."""
     performance = nlp.meta.get("performance", {})
     figures = ["gmce_per_group", *(f"{name}{suffix}" for name in score_names() for suffix in ("", "_raw"))]
     keys = [f"{prefix}_{figure}" for prefix in (attr, f"{attr}_token", f"{attr}_span") for figure in figures]

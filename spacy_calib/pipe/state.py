@@ -177,7 +177,7 @@ class FitInfo(Serializable):
         return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Return whether these cut-offs are those that came with the pipe's pretrained maps, by their card (description)."""
+        """Return whether `cutoffs` are those that came with the pipe's pretrained maps, by their card (description)."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
@@ -193,7 +193,7 @@ class FitInfo(Serializable):
 
 
 def _span_context(value: Any, where: str) -> Any:
-    """Return a saved span context: a SpanContextModel, or the state of a registered part, which `PipeState.read` rebuilds."""
+    """Read a saved span context at `where`: a SpanContextModel, or the dict of a registered part, for `PipeState.read`."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
     return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 

@@ -27,11 +27,9 @@ NO_CANDIDATE = "no candidate"
 _MAX_CANDIDATES = 30
 # Score columns: NIL of an entity with candidates, NIL of one without, and the chosen candidates by descending prior.
 _LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MAX_CANDIDATES)))
-# The minimum to which lower priors and scores are raised before the logarithm is taken.
-_SMALLEST = 1e-4
+_SMALLEST = 1e-4  # the minimum to which lower priors and scores are raised before the logarithm is taken
 FEATURES = ("log prior", "similarity", "log score", "NIL")
-# Number of rounds, each of which learns shares and then weights.
-_ROUNDS = 20
+_ROUNDS = 20  # each learns shares and then weights
 # Ridge penalty on each weight's distance from its value in spaCy's score; it is small for similarities, which differ little.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
@@ -76,7 +74,7 @@ class Options:
 
     @classmethod
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
-        """Compute the options of all entities with prior, similarity to the context and score, as `pipe.predict` does."""
+        """Compute the options of all entities of `docs`, with prior and similarity, as `predict` of the linker `pipe` does."""
         rows, lengths, names, priors, similarities = [], [], [], [], [np.zeros(0)]
         n_tokens_before = 0  # of the Docs before this one
         for doc in docs:
@@ -101,7 +99,7 @@ class Options:
 
 
 def _candidates(pipe: Any, entities: Iterable[Any]) -> dict[int, list[Any]]:
-    """Return an entity's first token -> its candidates in the knowledge base; without entities that the linker discards."""
+    """Return first token -> candidates of each entity, from the linker `pipe`; without entities whose label it discards."""
     entities = [entity for entity in entities if entity.label_ not in pipe.labels_discard]
     candidates: Iterable[list[Any]] = (list(pipe.get_candidates(pipe.kb, entity)) for entity in entities)
     if pipe.candidates_batch_size > 1:
@@ -124,8 +122,8 @@ def _similarities(
 ) -> Floats:
     """Return the cosine similarity of each candidate of an entity to its context; zeros if the linker does not compare them.
 
-    window (tuple): First token of the context, and the token after its last. encodings (dict): Vectors of contexts of this Doc
-    so far, by window; a new one is added.
+    doc (Doc): The Doc with the entity. window (tuple): First token of the context, and the token after its last. encodings
+    (dict): Window -> vector of the context, of the contexts of this Doc so far; a new one is added.
     """
     similarities = np.zeros(len(candidates))
     if not pipe.incl_context or not candidates:
@@ -157,7 +155,8 @@ class _GoldOptions:
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
         """Compare options with gold: the hash of each entity's gold link, ONLY_REJECTED, or 0 without gold, (m,).
 
-        rejections (Collection): (first token of an entity, hash of a rejected link); tokens are counted over all Docs.
+        rejections (Collection): A pair (first token of the entity, hash of the link) for each link that annotators rejected;
+        tokens are counted over all Docs.
         """
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
@@ -211,7 +210,8 @@ class EntityLinkerSource(OutputSource):
     NIL has an indicator. component (str): Name of the component. weights (list[float] | None): Weights of the features; None:
     the fit learns them, and before it probabilities are proportional to spaCy's scores, in which NIL has the linker's
     threshold. covered (list[float] | None): Share of entities whose gold is among the options, [with candidates, without];
-    None: the fit learns them, and before it they are 1. RAISES C001: not four finite weights, or not two shares.
+    None: the fit learns them, and before it they are 1. RAISES C001: `weights` are not four finite numbers, or `covered` are
+    not two numbers in [0, 1].
     """
 
     reads = ("entity_linker",)
@@ -244,7 +244,7 @@ class EntityLinkerSource(OutputSource):
         return label if label in self.singleton_labels else "linked"  # all candidates share a frequency
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the gold links by score column ("candidate 1"), not by identity, which may be private."""
+        """Return score column, such as "candidate 1", or "another identity" -> number of gold links in the gold `docs`."""
         counts: Counter[str] = Counter()
         for doc in docs:
             linked = [entity for entity in doc.ents if entity.kb_id]
@@ -254,7 +254,7 @@ class EntityLinkerSource(OutputSource):
                 names = [candidate.entity_ for candidate in by_prior[:_MAX_CANDIDATES]]
                 candidate_columns = dict(zip(names, _LABELS[2:], strict=False))  # the first two columns are for NIL
                 columns = {NIL: NIL if names else NO_CANDIDATE, **candidate_columns}
-                counts[columns.get(entity.kb_id_, "another identity")] += 1
+                counts[columns.get(entity.kb_id_, "another identity")] += 1  # the identity itself may be private
         return counts
 
     def is_trained(self, pipe: Any) -> bool:
@@ -273,7 +273,10 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> None:
-        """Learn `weights` and `covered` if they are None, also from entities for which annotators only rejected links."""
+        """Learn the parameters `weights` and `covered` from the gold links of entities, if they are None.
+
+        examples: Predicted Docs with their gold; for some entities it may be only rejected links. progress: Not used.
+        """
         readable = [eg for eg in examples if len(eg.predicted) and not self._why_missing(pipe, eg.predicted)]
         options = Options.from_docs(pipe, [eg.predicted for eg in readable])
         annotation = self.annotation(pipe)
@@ -304,9 +307,12 @@ class EntityLinkerSource(OutputSource):
 def _learn(
     options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn (weights of the features, shares of entities whose gold is among their options) in turn.
+    """Learn the weights of the features, and the shares of entities whose true link is among their options, in turn.
 
-    centre (Floats): Weights towards which the learned ones are shrunk. weights, fixed_shares: Values to keep; None: learn them.
+    options (Options): What each entity can be linked to, with features. gold_options (_GoldOptions): Which of these options the
+    gold has or rejects. centre (Floats): Weights towards which the learned ones are shrunk, (4,). weights, fixed_shares: Values
+    to keep; None: learn them. RETURNS (tuple): List of the weights of FEATURES; list of two shares: of entities with
+    candidates, and of entities without any, for which NIL is the only option.
     """
     features, shares = options.features(), fixed_shares or []
     learned_weights = centre if weights is None else np.array(weights)
@@ -319,12 +325,15 @@ def _learn(
 
 
 def _score_weights(pipe: Any) -> Floats:
-    """Return the weights of FEATURES, (4,), with which options rank as by spaCy's score, and NIL as by the threshold."""
+    """Return the weights of FEATURES, (4,), that rank options as spaCy's score does, and NIL as the linker's threshold does."""
     return np.array([0.0, 0.0, 1.0, np.log(max(pipe.threshold or 0.0, _SMALLEST))])
 
 
 def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints]:
-    """Select NIL and the 30 top candidates of each entity, by falling prior; return (option indices, their score columns)."""
+    """Select NIL and the 30 most probable candidates of each entity. probabilities (Floats): Of the n options, (n,).
+
+    RETURNS (tuple): (indices of the selected options, of each entity NIL and then by falling prior; score column of each).
+    """
     indices: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):

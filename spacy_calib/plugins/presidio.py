@@ -166,7 +166,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             warnings.warn(WARNINGS["CW78"].format(label=label), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
-        """Return (span with Presidio's type, score) of the flagged spans on a Doc that are none of its entities `spans`."""
+        """Return (span with Presidio's type, score) of the flagged spans on a Doc whose (start, end) is not in `spans`."""
         group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
         flagged_spans = [  # copies, since Presidio renames the labels of spans in place

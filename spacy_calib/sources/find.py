@@ -170,7 +170,7 @@ class ComponentIdentity:
 
 
 def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -> Any:
-    """Find the component that a source reads by its name or, if it was renamed, by its type and labels at the fit.
+    """Find the component that a source reads by its name or, if it was renamed, by its type and labels at the fit (identity).
 
     RETURNS: The component; None if the source needs none, or if no component has the name and not exactly one has this type
         and labels that begin with those of the fit. RAISES C022: the source cannot read the component of this name.
@@ -194,7 +194,7 @@ def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -
 
 
 def count_new_labels(source: Source, component: Any, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels a component got since the fit of the calib pipe `name`. RAISES C020: some are gone or moved."""
+    """Return how many labels a component got since the fit (identity) of pipe `name`. RAISES C020: some are gone or moved."""
     labels, fit_labels = source.labels(component), identity.labels
     if labels[: len(fit_labels)] == fit_labels:
         return len(labels) - len(fit_labels)

@@ -81,7 +81,7 @@ class SoftmaxSource(ComponentSource):
         return super().count_gold(pipe, docs)
 
     def _output_form(self, model: Any) -> tuple[bool, float]:
-        """Return (whether the model returns probabilities, the temperature of its softmax)."""
+        """Return (whether the model returns probabilities, the temperature of its softmax). RAISES C001: it has none."""
         if self.normalized is not None:
             return self.normalized, 1.0
         head = model
@@ -106,7 +106,7 @@ def _run_model(model: Any, docs: list[Doc]) -> Any:
 def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:
     """Return marginals of lemmas: for each token the summed probabilities of the edit trees that give the same lemma.
 
-    The column of a lemma is that of its most probable tree. Trees that do not apply to the token are left out.
+    The column of a lemma is that of its most probable tree. Trees that do not apply to a token are left out. trees: Of trees.
     """
     tree_ids = pipe.labels
     # Token `row` has the entries bounds[row] to bounds[row + 1]: a tree (column) and its probability (mass) each.

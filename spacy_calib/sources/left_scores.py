@@ -91,7 +91,7 @@ class LeftScoresSource(Source):
         return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Set the labels to saved ones, if the fit learned them, or if settings differ in dollar signs, which configs double.
+        """Set the labels to saved ones, if the fit learned them, or if settings differ only in "$", which configs double.
 
         RETURNS (bool): Whether labels in the settings were replaced.
         """
@@ -142,7 +142,7 @@ def split_score_names(score: object) -> tuple[str, ...]:
 
 
 def check_extension(owner: type, name: str) -> None:
-    """Check an extension attribute of Doc, Span or Token. RAISES C281: it does not exist. C290: it is one of a calib pipe."""
+    """Check the extension `name` of owner (Doc, Span, Token). RAISES C281: it does not exist. C290: it is of a calib pipe."""
     if not owner.has_extension(name):  # type: ignore[attr-defined]
         raise calib_error("C281", owner=owner.__name__, name=name)
     if is_calibrated(owner, name):
@@ -150,7 +150,7 @@ def check_extension(owner: type, name: str) -> None:
 
 
 def as_score(value: Any, where: str, unit_name: str) -> float:
-    """Return a number of Python, numpy or torch as a float; NaN for None. RAISES C282: it is not in [0, 1]."""
+    """Return a number of any library as a float; NaN for None. RAISES C282, which names where and unit_name: not in [0, 1]."""
     if value is None:
         return math.nan
     number = value
@@ -164,7 +164,7 @@ def as_score(value: Any, where: str, unit_name: str) -> float:
 
 
 def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
-    """Return the labels of a setting as a tuple. RAISES C001: none, or not distinct. C111: one that no config can contain."""
+    """Return the labels as a tuple. RAISES C001 (with the requirement): none, or not distinct. C111: one contains "${"."""
     if not labels or len(set(labels)) != len(labels):
         raise calib_error("C001", name="labels", wanted=requirement, given=list(labels))
     for label in labels:

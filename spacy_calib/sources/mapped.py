@@ -114,7 +114,7 @@ class MappedSource:
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Return the spans whose label has a gold label; the gold cannot decide about others. names: Labels of `spans.labels`."""
+    """Return the spans whose label has a gold label by `table`; gold cannot decide on others. names: Label of each column."""
     has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
     keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)
@@ -123,7 +123,7 @@ def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Sp
 def _token_scores(
     scores: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
 ) -> Floats:
-    """Return for each token of each span the probability of the span's gold label. labels: Gold labels. names: Span labels."""
+    """Return for each token of each span the probability of the span's gold label. labels: Gold ones. names: Span labels."""
     column = {label: i for i, label in enumerate(labels)}
     rows: list[int] = []
     columns: list[int] = []
@@ -141,12 +141,12 @@ def with_map(source: Source, table: LabelMap | None) -> Source:
 
 
 def map_of(source: Source) -> dict[str, str] | None:
-    """Return the label map of a source, or None."""
+    """Return the label map of a source (label -> gold label), or None if it has none."""
     return dict(source.table) if isinstance(source, MappedSource) else None
 
 
 def check_map_labels(source: Source, pipe: Any, table: LabelMap) -> None:
-    """Check that a component has all labels of a map. RAISES C165: it lacks one. C163: its labels cannot be mapped."""
+    """Check that a component (pipe) has all labels in `table`. RAISES C165: it lacks one. C163: its labels cannot be mapped."""
     with_map(source, table).annotation(pipe)
     labels = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
     for label in table if labels else ():  # without labels they are learned

@@ -30,7 +30,6 @@ class UnitScoresSource(LeftScoresSource):
     """Base class: reads a value for each token or document, the score of its label or a mapping of labels to scores.
 
     The value None is no score. A Doc without labels gets the highest-scored label of each mapping.
-
     component (str): Name of the component, or "". labels (Sequence[str] | None): The labels; None for those of the component or
     of the fit data. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
     """
@@ -77,7 +76,7 @@ class UnitScoresSource(LeftScoresSource):
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
         """Learn the labels from Docs of the fit, and set `distributions`: whether each value is a dict, not one number.
 
-        RETURNS (tuple): Labels with a score that settings and component do not name. RAISES: As in the base class.
+        RETURNS (tuple): Labels with a score that settings and component do not name. RAISES C281 to C285: no readable scores.
         """
         values = [value for doc in docs for value in self.values(doc) if value is not None]
         self.distributions = all(isinstance(value, Mapping) for value in values)  # a number is the score of one label alone
@@ -146,7 +145,6 @@ class DocScoresSource(UnitScoresSource):
     """Source of a value for each document: a mapping of categories to scores, or the score of the highest one in `doc.cats`.
 
     Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
-
     component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
@@ -235,7 +233,7 @@ class TextcatSource(OutputSource):
         return [self._why_missing(pipe.labels, doc) if len(doc) else "" for doc in docs]
 
     def _why_missing(self, labels: Sequence[str], doc: Doc) -> str:
-        """Return in words which category `doc.cats` lacks, "" if none."""
+        """Return in words which of `labels` `doc.cats` lacks, "" if none."""
         absent = next((label for label in labels if label not in doc.cats), None)
         if absent is None:
             return ""

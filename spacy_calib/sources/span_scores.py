@@ -28,7 +28,6 @@ class SpanScoresSource(LeftScoresSource):
 
     A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or
     with an unknown label is left out. Other labels of a token have no score.
-
     component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
     spans_key (str): Key of `doc.spans`, in predicted and gold Docs; "" for `doc.ents`.
     score (str | list | None): "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`.
@@ -233,7 +232,7 @@ class SpancatSource(OutputSource):
 
 
 def _why_missing(doc: Doc, key: str) -> str:
-    """Return in words why the scores of a span group cannot be read from a Doc, "" if they can."""
+    """Return in words why the scores of the span group `key` cannot be read from a Doc, "" if they can."""
     if key not in doc.spans:
         return f"doc.spans has no key '{key}'; run the span categorizer on the Doc first"
     group = doc.spans[key]

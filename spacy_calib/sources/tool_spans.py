@@ -36,7 +36,6 @@ def spans_from(
 
     The group has `attrs["scores"]`, an attribute for each further score, and `attrs["counts"]`: how many spans were "found",
     "mended" (moved to token boundaries), "misaligned" (left out) and the "same" as another (the highest score counts).
-
     found (Iterable[Mapping]): Character offsets (start, end), label and score of each span, under the keys of GLiNER, flair,
         SpanMarker or a pipeline of Hugging Face. White space at either end is dropped. A score may be None.
     key (str): Key of the group, which is replaced. threshold (float): Minimum score of entities.
@@ -96,7 +95,7 @@ def _first_score(scores: Sequence[Any]) -> float:
 
 
 def _read_item(item: Any, text: str, score_names: Sequence[str]) -> tuple[Any, ...]:
-    """Return (start, end, label, *scores) of an item, without white space at its ends. RAISES C640: any is invalid."""
+    """Return (start, end, label, *scores) of an item, trimmed. score_names: Keys of further scores. RAISES C640: invalid."""
     fields = item if isinstance(item, Mapping) else {}
     labels = fields.get("labels")  # of flair: the labels of a span, the top one first
     if isinstance(labels, Sequence) and labels and isinstance(labels[0], Mapping):

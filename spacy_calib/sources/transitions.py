@@ -35,7 +35,7 @@ class KeptReadings:
         self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
 
     def keep(self, doc: Doc, component: str, reading: Any) -> None:
-        """Store what a component computed for a Doc, with the Doc's words."""
+        """Store what a component of this name computed for a Doc, with the Doc's words, by which later changes are noticed."""
         self._by_doc[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
 
     def __call__(self, doc: Doc, component: str) -> Any:

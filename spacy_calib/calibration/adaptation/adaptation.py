@@ -81,7 +81,6 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
     A document's information about a shift of all its entries is the sum of p (1 - p). The document also has a shift of its own,
     of variance spread^2, so it estimates the common shift with variance 1 / information + spread^2, as in a random-effects
     meta-analysis: even a long document counts at most 1 / spread^2.
-
     scores (Floats): Probability of each entry. documents (Ints): Its document, or a number for its document and tag.
     spread (float): Standard deviation of the documents' shifts, in log-odds.
     hits (NDArray | None): If given, the information is at least the sum of squared differences of scores and hits:
@@ -112,7 +111,7 @@ def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Flo
     """Return (line of maximum posterior density, its log evidence by Laplace's approximation).
 
     spread (float): Prior standard deviation of the intercept around 0; 0 for no change. That of the slope around 1 is a share
-        of it. The other arguments as in `fit_line`.
+        of it. margins, hits, weights: Log-odds to map, whether it is right, and weight of each entry, (n,).
     """
     if not spread:
         return Line(), -_loss(margins, hits, weights)
@@ -134,7 +133,7 @@ def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Flo
 
 
 def _loss(margins: Floats, hits: NDArray[np.bool_], weights: Floats) -> float:
-    """Return the weighted sum of the log losses of entries with these log-odds."""
+    """Return the sum of weight * log loss. margins, hits, weights: Log-odds, whether it is right, and weight of each entry."""
     return float((weights * (softplus(margins) - hits * margins)).sum())
 
 
@@ -175,7 +174,7 @@ class AdaptationMap(Serializable):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationMap:
-        """Fit a line in log-odds, then an offset for each group, then one for each tag, all shrunk towards no change."""
+        """Fit a line in log-odds to the entries, then (if in the prior) offsets of groups and tags, shrunk to no change."""
         if not len(entries):
             return cls()
         prior = _choose_spreads(entries, groups, prior)
@@ -202,7 +201,7 @@ class AdaptationMap(Serializable):
 
 
 def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
-    """Return the prior with its further spread among the spreads if this lowers the cross-validated log loss, else without."""
+    """Put the prior's `further_spread` into `spreads` if this lowers the cross-validated loss of the entries, else drop it."""
     narrow = replace(prior, further_spread=None)
     if prior.further_spread is None or len(np.unique(entries.documents)) < 2:
         return narrow
@@ -219,7 +218,7 @@ def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior
 
 
 def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
-    """Fit an offset to each unit (group or tag). margins (Floats): Log-odds so far. units (Ints): Unit of each entry, or -1."""
+    """Fit an offset to each of n_units groups or tags, with a prior. margins: Log-odds so far. units: Of each entry, or -1."""
     _, documents = np.unique(entries.documents, return_inverse=True)
     # (document, unit) as one number; unit -1 (none) counts as 0.
     probabilities, clusters = sigmoid(margins), documents * (n_units + 1) + units + 1

@@ -11,7 +11,7 @@ from .tag_frequency import tag_frequency_groups
 
 
 def shared_group(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
-    """Put all tags into one group (Patel et al. 2021; Kranzlein et al. 2021, section 3.2)."""
+    """Put all tags into one group (Patel et al. 2021; Kranzlein et al. 2021, section 3.2). counts: Tag -> gold frequency."""
     return tag_frequency_groups(labels, counts, n_groups=1)
 
 
@@ -21,7 +21,10 @@ def make_shared_grouping() -> Callable[[Sequence[str], Mapping[str, int]], Group
 
 
 def one_group_per_tag(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
-    """Put each tag into a group of its own (Zadrozny and Elkan 2002). In a fit, tags with too few pairs use the pooled map."""
+    """Put each tag into a group of its own (Zadrozny and Elkan 2002). Tags with too few pairs use the map fitted to all pairs.
+
+    labels (Sequence[str]): The tags of the model, by column. counts (Mapping): Tag -> frequency in the gold; 0 if missing.
+    """
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     return Groups(tuple(labels), np.arange(len(labels)), frequency)
 

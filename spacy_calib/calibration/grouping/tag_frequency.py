@@ -17,7 +17,6 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
     Ties are broken by tag name; a group is full if its tokens * G >= all tokens, in integers; tags never seen go into the last
     group. Tags that are not among the labels are ignored.
-
     labels (Sequence[str]): The tags of the model, by column. counts (Mapping): Gold frequency of each tag; 0 if missing.
     n_groups (int): G, at least 1. Fewer groups result where frequent tags hold more than 1/G each. RETURNS (Groups): Named "1"
         (the most frequent tags) to at most str(G). RAISES C001: n_groups is not a whole number of at least 1.
@@ -37,10 +36,9 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
 
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
-    """Make tag frequency groups of labels by the gold frequencies that are stored in other groups of them.
+    """Make tag frequency groups of labels by the gold frequencies that are stored in `groups`.
 
     So a map shared by all tags (SCW, Kranzlein et al. 2021), for instance, can be evaluated group by group.
-
     groups (Groups): Groups of the labels, or of the first of them (labels appended later count as never seen).
     n_groups (int): G, at least 1. The first `groups.n_singletons` groups, of one label each, stay.
     RAISES C001: n_groups is not a whole number of at least 1.

@@ -66,7 +66,7 @@ class HistogramBinning(Recalibrator):
         self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)  # never 0 / 0
 
     def _targets(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
-        """Return n numbers, one per pair: the value of a bin is their mean over its pairs. Here they are the hits, 0 or 1."""
+        """Return a number per pair, here its hit (0 or 1), whose mean in a bin is the bin's value. weights: None for 1."""
         return hits.astype(np.float64)
 
     def _predict(self, scores: Floats) -> Floats:
@@ -77,7 +77,6 @@ class ScalingBinning(HistogramBinning):
     """Scaling binning: fit another map, then return its mean in the bin of a score (Kumar et al. 2019).
 
     Bins are over the raw scores, as in Kranzlein et al. (2021, section 2.2). The means are over the pairs of the fit.
-
     n_bins (int): Number of adaptive bins. bin_size (int | None): Number of pairs per bin; replaces n_bins.
     scaling (Recalibrator | None): Prototype of the other map, not the setting `scaling` of the pipe; None: isotonic regression.
     edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean score per bin after the other map.

@@ -12,7 +12,7 @@ from .recalibrator import Recalibrator
 
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct scores, ascending, the sum of weights at each, and the sum of the weights of hits; n > 0 scores."""
+    """Return the distinct ones of n > 0 scores, ascending, the sum of weights (None: each 1) at each, and that of its hits."""
     x, is_hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)  # equal pairs as one
     hit_mass = mass * is_hit
     if (x[1:] < x[:-1]).any():

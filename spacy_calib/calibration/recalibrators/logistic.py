@@ -21,7 +21,6 @@ class LogisticMap(Recalibrator):
     """Base class of maps sigmoid(features(score) @ coefficients_); features never fall as the score rises.
 
     A coefficient that would be negative is set to 0 and the others are fitted again (Kull et al. 2017, section 4).
-
     slopes (int): Number of features but the constant. no_change (tuple): Coefficients of the map that returns each score.
     coefficients_ (Floats): Coefficient of each feature, then the constant if there is one.
     """
@@ -36,7 +35,7 @@ class LogisticMap(Recalibrator):
         """Return the features of each score, with a last column of ones if the map has a constant, shape (n, k)."""
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        """Fit by penalized logistic regression; a negative slope is set to 0 and the others are fitted again."""
+        """Fit a logistic regression of hits; a negative slope becomes 0, the others are refitted. weights: None for 1."""
         # Equal scores are merged first, so that the order of rows does not change the last bit.
         distinct, mass, hit_mass = sum_by_score(scores, hits, weights)
         features = self.features(distinct)

@@ -27,11 +27,10 @@ class Entries:
     """Log-probabilities of the tags of n tokens. The entries of a token are consecutive, highest first, and end with its rest.
 
     The rest of a token is one more outcome: that its tag is none of those with an entry.
-
     starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints): Tag of
         each entry; n_tags for a rest, n_tags + 1 for all tags with a higher number than those of the fit. n_tags (int): Tags of
-        the fit. logs (Floats): Log-probability of each entry. inputs (Floats): log(p / FLOOR); 0 for a rest or below FLOOR.
-    origin (Ints): Index of each entry in the arguments of `lay_out`, -1 for a rest.
+        the fit. logs (Floats): Log-probability of each entry. inputs (Floats): log(p / FLOOR), by which an entry influences
+        others; 0 for a rest or below FLOOR. origin (Ints): Index of each entry in the arguments of `lay_out`, -1 for a rest.
     sources, targets (Ints): Pairs of entries of one token, as indices: the input of the source influences the target.
     """
 
@@ -57,12 +56,12 @@ class Entries:
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool = True) -> Entries:
     """Sort scores of tokens, and the rest of each token (the probability of all its other tags), into Entries.
 
-    rows, tags, scores: Token, tag and probability of each score, in any order. pairwise (bool): False leaves out the pairs of
-        entries (`sources` and `targets`).
+    rows, tags, scores: Token, tag and probability of each score, in any order; tokens are numbered anew from 0.
+    n_tags (int): Number of tags; those from n_tags on become n_tags + 1. pairwise (bool): Whether to fill `sources`, `targets`.
     """
     distinct, token_of_score = np.unique(rows, return_inverse=True)
     n_tokens, n_scores = len(distinct), len(rows)
-    # One entry for each score, then one for the rest of each token. A tag past the end must not be taken for a rest (n_tags).
+    # One entry per score, then one per token for its rest, with tag n_tags; so a tag past the end (>= n_tags) gets n_tags + 1.
     tokens = np.concatenate([token_of_score, np.arange(n_tokens)])
     columns = np.concatenate([np.where(tags >= n_tags, n_tags + 1, tags), np.full(n_tokens, n_tags)])
     values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n_tokens)])
@@ -74,10 +73,11 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool 
     values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n_tokens), LEAST_REST)
     logs = np.log(values)
     starts = np.searchsorted(tokens, np.arange(n_tokens))
-    inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(FLOOR), 0.0))
+    inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(FLOOR), 0.0))  # 0 at FLOOR: no jump where a tag crosses it
     sources = targets = np.zeros(0, dtype=np.intp)
     if pairwise:
-        # Each entry is the target of its token's first (highest) entries, the rest not among them.
+        # Each entry is the target of its token's first (highest) entries, the rest not among them. The sources of a target
+        # are a run in the arrays, from index `firsts` on; within it they count up from the first entry of the token.
         n_sources = np.minimum(np.bincount(token_of_score, minlength=n_tokens), MOST_INPUTS)[tokens]
         targets = np.repeat(np.arange(len(tokens)), n_sources)
         firsts = np.cumsum(n_sources) - n_sources
@@ -136,7 +136,7 @@ class PairwiseScaler:
         self.table = table.toarray() if len(row_tags) * self.n_columns <= _CELLS else table
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled probabilities of n > 0 entries. Arguments as in `Scaling.scale`, with tokens (rows) ascending."""
+        """Return the scaled scores of n > 0 entries, tokens ascending. is_input: If each influences others; None: all do."""
         starts = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1]))  # first entry of each token
         n_together = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
         bounds, scaled_parts = np.append(starts, len(tokens)), []
@@ -150,7 +150,7 @@ class PairwiseScaler:
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
         """Scale the entries of few tokens, whose table fits in memory: a softmax of each token's margins, and that of its rest.
 
-        starts (Ints): First entry of each token. tags, scores, is_input: Of each entry, as in `Scaling.scale`.
+        starts (Ints): First entry of each token. tags, scores: Of each entry. is_input: If it influences others; None: all do.
         """
         lengths = np.diff(starts, append=len(tags))
         token = np.repeat(np.arange(len(starts)), lengths)
@@ -180,7 +180,10 @@ class PairwiseScaler:
         return np.minimum(odds / sums[token], 1.0)
 
     def _pairwise_terms(self, starts: Ints, lengths: Ints, tag_codes: Ints, inputs: Floats) -> Any:
-        """Return the sum of each token's inputs times their weights for each target tag, shape (n_tokens, n_columns)."""
+        """Return for each token and target tag the sum of the token's inputs times their weights, (n_tokens, n_columns).
+
+        starts, lengths: First entry of each token, and number of its entries. tag_codes: Index in `biases` of each entry's tag.
+        """
         from scipy.sparse import csr_matrix
 
         rows = self.row_of[tag_codes]
@@ -204,7 +207,7 @@ def _look_up(table: Any, rows: Ints, columns: Ints) -> Floats:
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Return the indices of some tokens' entries but the MOST_INPUTS highest of each. starts, lengths: Of these tokens."""
+    """Return the indices of each token's inputs but the MOST_INPUTS highest. starts, lengths: Its first, and their number."""
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)

@@ -27,8 +27,8 @@ _MEMORY = 20
 class ScalingWeights(NamedTuple):
     """The parameters of a log-linear scaling.
 
-    factor (Floats): What log p is multiplied by, shape (1,). biases (Floats): Of each tag, the rest, and tags past the end.
-    codes (Ints), weights (Floats): Pairs of tags as source * (n_tags + 2) + target, ascending, and their weights.
+    factor (Floats): What log p is multiplied by, shape (1,). biases (Floats): Of each tag, the rest (tags below FLOOR),
+        and tags unknown to the fit. codes (Ints), weights (Floats): Pairs of tags, source * (n_tags + 2) + target, ascending.
     """
 
     factor: Floats
@@ -41,7 +41,6 @@ class Objective:
     """The penalized log loss of some tokens as a function of one vector: factor, biases and weights of a log-linear scaling.
 
     Each element is scaled by the curvature of the loss at the start, or the search would take several times as many steps.
-
     scaling (Scaling): Its `pairwise` and `biased` decide which weights there are; its `ridge_` is their L2 penalty.
     pairs (Pairs): Pairs that reach FLOOR. n_tags (int): Number of tags. Attributes: `gold`: whether each of the `entries` is
     the right outcome. `codes`: the pairs of tags with a weight. `penalty`, `units`: L2 penalty and scale of each parameter.
@@ -114,7 +113,7 @@ class Objective:
 
 
 def _find_gold(entries: Entries, pairs: Pairs) -> NDArray[np.bool_]:
-    """Return whether each entry is the gold outcome of its token: the tag that hits, or the rest of a token without a hit."""
+    """Return whether each entry of these pairs is its token's gold outcome: the tag that hits, or the rest if no tag hits."""
     is_rest = entries.origin < 0
     is_hit = np.zeros(len(entries), dtype=bool)
     is_hit[~is_rest] = pairs.hits[entries.origin[~is_rest]]

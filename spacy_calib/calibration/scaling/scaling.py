@@ -20,8 +20,7 @@ from .objective import Objective, ScalingWeights, descend
 # A fit uses at most so many pairs; of more, whole documents at equal distances are kept.
 MOST_PAIRS = 500_000
 _FOLDS = 5
-# The search ends with a step that lowers the loss by less than this share of it: for the final scaling, and for those of
-# cross-validation.
+# The search ends with a step that lowers the loss by less than this share: for the final scaling, and in cross-validation.
 _TOLERANCE, _FOLD_TOLERANCE = 1e-8, 1e-6
 
 DEFAULT_RIDGE = 100.0
@@ -32,7 +31,7 @@ _RIDGE_PAIRS, _RIDGE_FOLDS, _RIDGE_TOLERANCE = 40_000, 3, 1e-5
 
 
 def _find_contradiction(fields: dict[str, Any]) -> str:
-    """Return why the sizes of the learned arrays contradict each other, or ""."""
+    """Return why the sizes of learned arrays contradict each other, or "". fields: Name of a learned attribute -> value."""
     size = fields["n_tags_"] + 2  # a bias for each tag, for the rest, and for tags past the end
     if len(fields["factor_"]) != 1 or len(fields["biases_"]) != size or len(fields["weights_"]) != len(fields["codes_"]):
         return f"one factor, {size} biases and a weight for each pair of tags are wanted"
@@ -132,9 +131,8 @@ class Scaling(Part):
         """Fit this scaling on all pairs, and return out-of-fold scores, by cross-validation over documents.
 
         With a single document no fold can be held out, and the scores are those of this scaling, which has seen the pairs.
-
-        documents (Ints): Document of each pair, ascending, shape (n,). RETURNS (Floats): The scaled score of each pair, (n,).
-        RAISES C003: no pairs.
+        documents (Ints): Document of each pair, ascending, shape (n,). n_tags (int): Number of tags.
+        RETURNS (Floats): The scaled score of each pair, (n,). RAISES C003: no pairs.
         """
         fitting, folds = progress.parts(2, 1)
         fitting.update(0.0)
@@ -157,7 +155,7 @@ class Scaling(Part):
         """Return a copy fitted on a sample of the pairs with the L2 penalty of minimum cross-validated log loss.
 
         The search begins at the default ridge and goes where the loss falls; of ridges with equal loss the strongest is taken.
-        documents (Ints): Document of each pair, at least two documents.
+        documents (Ints): Document of each pair, at least two documents. n_tags (int): Number of tags.
         """
         index = thin_out(documents, _RIDGE_PAIRS)
         sample, folds = pairs.take(index), folds_of(documents[index], _RIDGE_FOLDS)
@@ -178,7 +176,7 @@ class Scaling(Part):
         return scalings[descend(default_index, len(RIDGES), loss)]
 
     def _refit(self, pairs: Pairs, n_tags: int, tolerance: float) -> Scaling:
-        """Return a new scaling with this one's L2 penalty, fitted to these pairs with this one's weights as initial ones."""
+        """Return a copy with this L2 penalty, fitted to pairs from these weights on. tolerance: Relative gain to stop at."""
         return self.clone().fit(pairs, n_tags, self, self.ridge_, tolerance)
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
@@ -213,7 +211,7 @@ class Scaling(Part):
         return scaled_scores
 
     def _scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled probabilities of n > 0 valid entries; arguments as in `scale`, with rows ascending."""
+        """Return the scaled probabilities of n > 0 valid entries. rows: Ascending. is_input: If it influences others."""
         cache = self._scaler_cache
         if cache is None or cache[0] is not self.weights_:  # made once for these weights
             scaler = PairwiseScaler(float(self.factor_[0]), self.biases_, self.codes_, self.weights_, self.pairwise == "self")

@@ -34,7 +34,7 @@ def _cutoff(row: dict[str, Any], digits: str) -> str:
 
 
 def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
-    """Format the interval from "low" to "high", both times `scale`, with `digits` decimals; a dash if there is none."""
+    """Format the interval of a row, "low" to "high", both times `scale`, with `digits` decimals; a dash if "low" is None."""
     return "-" if row["low"] is None else f"{number(scale * row['low'], digits)} to {number(scale * row['high'], digits)}"
 
 
@@ -69,7 +69,7 @@ def show_precision(result: dict[str, Any]) -> None:
 
 
 def _explain_precision(result: dict[str, Any], target: str, noun: str) -> None:
-    """Print what cut-offs found on gold guarantee elsewhere. target: Precision in words. noun: "entities" or "documents"."""
+    """Print what the cut-offs of a result guarantee elsewhere. target: Precision in words. noun: "entities" or "documents"."""
     from ...pairs.documents import by_unit
 
     confidence = f"{100 * result['confidence']:g}"
@@ -82,7 +82,7 @@ def _explain_precision(result: dict[str, Any], target: str, noun: str) -> None:
 
 
 def show_answers(result: dict[str, Any]) -> None:
-    """Print how many answers to a sample are disputed, skipped, doubled or unanswered, and the precision promised by them."""
+    """Print how many answers in a result are disputed, skipped, doubled or missing, and the precision that they promise."""
     if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
         msg.text(
             f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of "
@@ -126,13 +126,13 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
     msg.divider(f"Cut-offs for a recall of {target} (tokens of gold entities)")
     show_seen(overlap)
     line_pairs = [(row, {"key": "  predicted only", **row["predicted"]}) for row in result["rows"]]
-    show_rows([line for pair in line_pairs for line in pair], _RECALL)
+    show_rows([line for pair in line_pairs for line in pair], _RECALL)  # each row, then that of predicted entities
     missing = [row["key"] for row in result["rows"] if row["cutoff"] is None]
     if missing:
         label = "No cut-off" if result["per"] == "all" else f"No cut-off of {', '.join(missing)}"
         consequence = "" if apply is None else f" The pipeline in {apply} flags every token without it."
         msg.warn(f"{label} reaches {target} with this confidence: ask for less, or give more gold.{consequence}")
-    if len(missing) == len(result["rows"]):
+    if len(missing) == len(result["rows"]):  # no cut-off to explain
         return
     score, per_label = "P(inside an entity) = 1 - P(O)", ""
     if result["per"] != "all":
@@ -156,7 +156,7 @@ _REVIEW = (
 
 
 def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
-    """Print how many tokens are accepted, left for review, and dropped. parts (dict): The result of `parts_for_review`."""
+    """Print how many tokens are accepted, to be reviewed, or dropped (`parts_for_review`), and what the cut-offs reach."""
     msg.divider("Accept, look, drop")
     accept, inside_share = parts["accept"], parts["drop"]["inside_share"]
     right_share = accept["right"] / accept["entities"] if accept["entities"] else None

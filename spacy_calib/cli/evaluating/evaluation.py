@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate the fitted calib pipes of a pipeline on gold, also by slice; if it has none, its raw scores. Write no file.
+    """Evaluate the fitted calib pipes of a pipeline on gold, also by slice (--by); without any, its raw scores. Write no file.
 
     fitted_only (bool): Whether a pipeline without a fitted calib pipe is an error. RAISES CalibError: any error in the input.
     """
@@ -75,7 +75,7 @@ def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
 
 
 def find_obstacles(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
-    """Return for each pipe why its component gives no scores, or "". RAISES C021, C069, C084: the only pipe gets none."""
+    """Return for each pipe why its component gives no scores, or "". RAISES C021, C069, C084: the reason, for a single pipe."""
     obstacles = []
     for pipe in pipes:
         try:
@@ -100,7 +100,7 @@ def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> li
 
 
 def verdict_on_raw(table: PipeTable) -> str:
-    """Return a sentence on how far raw scores are off (their ECE); "" if no unit with gold has a score."""
+    """Return a sentence on how far the raw scores of a pipe are off (their ECE); "" if no unit with gold has a score."""
     kind = table.annotation.kind
     *span_tables, row_table = table.units.values()  # of entities, if the pipe scores these; of tokens or documents
     unit_words, view = f"the top label of each {kind.unit}", row_table.view

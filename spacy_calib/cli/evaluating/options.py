@@ -16,8 +16,7 @@ from ..shared.run import GoldRun
 NUMBERS, PAGE, PICTURE = "numbers", "page", "pictures"
 # Suffix of an output -> what is written to it.
 KINDS = {".json": NUMBERS, ".htm": PAGE, ".html": PAGE, **dict.fromkeys(PICTURES, PICTURE)}
-# What pictures show.
-PICTURE_KINDS = ("reliability", "top", "groups", "errors", "coverage")
+PICTURE_KINDS = ("reliability", "top", "groups", "errors", "coverage")  # what pictures show
 
 
 def kind_of(path: Path) -> str:
@@ -31,7 +30,7 @@ def kind_of(path: Path) -> str:
 
 
 def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
-    """Return the names of the requested pictures. kind, tags: Options. default (Sequence[str]): Names if both are missing."""
+    """Return the names of the requested pictures. kind, tags: Options. default (Sequence[str]): Names if neither is given."""
     tag_names = ["tags"] if tags else []
     if kind is None:
         return tag_names or list(default)
@@ -39,7 +38,7 @@ def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequenc
 
 
 def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] | None) -> list[tuple[str, Path]]:
-    """Return (name of a picture, its file) for all output paths and options. RAISES C097: several pictures for one file."""
+    """Return (picture name, its file) for the outputs `paths`, --kind and --tag. RAISES C097: several pictures for one file."""
     pictures: list[tuple[str, Path]] = []
     for path in paths:
         is_file = path.suffix.lower() in PICTURES

@@ -30,7 +30,7 @@ def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
 
 
 def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
-    """Print the tables of one pipe; return False if it had nothing to evaluate. table (dict): From `PipeTable.to_dict`."""
+    """Print the `PipeTable.to_dict` of a pipe; return False if nothing was evaluated. details: Whether to print all columns."""
     from ...annotations import kind_of
 
     kind, entities, raw_only = kind_of(table["layer"]), table.get("entities"), "unfitted" in table
@@ -52,7 +52,7 @@ def _show_pipe(name: str, table: dict[str, Any], details: bool) -> bool:
 
 
 def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> None:
-    """Print the tables of whole entities: errors, slices, cut-offs. raw_only (bool): Whether there are no calibrated scores."""
+    """Print the tables of whole entities: errors, slices, cut-offs. raw_only, details (bool): As for `_show_errors`."""
     singular, plural = entities["called"]
     if not entities["pairs"]:
         msg.warn(f"Nothing to evaluate: no {singular} was predicted where there is gold.")
@@ -66,7 +66,7 @@ def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> N
 
 
 def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
-    """Print the errors of the labels of tokens or documents, after the warnings about them."""
+    """Print the errors of labels of tokens or documents (`kind`), after warnings. details: Whether all columns are printed."""
     raw_only = "unfitted" in table
     if raw_only:
         msg.info(table["unfitted"]["verdict"])
@@ -82,7 +82,7 @@ def _show_units(table: dict[str, Any], kind: Kind, details: bool) -> None:
 
 
 def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
-    """Print an explanation of the figures in all tables, each sentence once."""
+    """Print an explanation of the figures in all tables, each sentence once. details: Whether all columns were printed."""
     from ...annotations import kind_of
 
     kinds = [kind_of(table["layer"]) for table in tables]
@@ -120,20 +120,20 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
 
 def _resampled(tables: Iterable[Mapping[str, Any]]) -> str:
     """Return in words what was resampled for the intervals of all tables, and how many: "by document (20)"."""
-    # Answers about entities have no gold for tokens; the documents of the entities count then.
+    # Answers about entities have no gold for tokens ("n": 0 documents); the documents of the entities count then.
     units = [table["entities"]["by"] if table.get("entities") and not table["by"]["n"] else table["by"] for table in tables]
     return " or ".join(dict.fromkeys(by_unit(**unit) for unit in units))
 
 
 def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
-    """Print how many spans the cut-offs for a precision accept. row: None without cut-offs. units (str): "entities"."""
+    """Print how many spans the cut-offs for a precision accept. row (dict | None): None without cut-offs. units: "entities"."""
     if row is not None:
         accepted = f"{row['kept']:,} {units} ({in_percent(row['share'])} %) reach their cut-off"
         msg.text(f"{accepted}; precision {number(row['precision'])}, target {number(row['wanted'])}")
 
 
 def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
-    """Print how many tokens each cut-off for a recall flags. rows: None without cut-offs."""
+    """Print how many tokens each cut-off for a recall flags. rows (list | None): One per cut-off; None without cut-offs."""
     for row in rows or ():
         label = "" if row["key"] == "all" else f" for {row['key']}"
         msg.text(
@@ -143,7 +143,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
-    """Print the errors by group, other metrics, and warnings. ece (str): Title of the ECE. labels (str): "tags", as a title.
+    """Print the errors by group in a table, other metrics, and warnings. ece (str): Title of the ECE. labels (str): "tags".
 
     raw_only (bool): Whether there are no calibrated scores. details (bool): Whether all columns are printed.
     """
@@ -163,7 +163,7 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, d
 
 
 def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
-    """Return the columns of the table of errors by group; with `raw_only` those of calibrated scores are left out."""
+    """Return the columns of the table of errors; if `raw_only`, without calibrated scores. labels (str): A title, "Tags"."""
     calibrated_columns = [
         TableColumn("Calibrated", "calibrated", number),
         TableColumn("Debiased", "debiased", number, is_detail=True),
@@ -181,7 +181,7 @@ def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
 
 
 def _interval(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
-    """Format an interval, its limits by `show`; a dash if `low` is None."""
+    """Format the interval from `low` to `high`, each by `show`; a dash if `low` is None."""
     return "-" if low is None else f"{show(low)} to {show(high)}"
 
 
@@ -210,7 +210,7 @@ _SLICE_COLUMNS = (
 
 
 def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> None:
-    """Print how well scores are calibrated in each slice of --by, if given. units (str): What has labels, "tokens"."""
+    """Print how well scores are calibrated in each slice of --by, if given. units: "tokens". details: Print all columns."""
     if table is None:
         return
     rows, n_small = table["rows"], table["too_small"]  # slices that are too small have no row

@@ -21,7 +21,7 @@ _OFFSETS_SHOWN = 8
 
 
 def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
-    """Print what an adaptation (of `fit_info.adaptations`) learned, and errors before and after it. output: Written folder."""
+    """Print what an adaptation (one of `fit_info.adaptations`) learned, and errors before and after. output: Written folder."""
     unit = calib.fit_info.kind.unit
     show_other_weights(calib.lookup.weights_changed())
     print_verdict, loss_sentence = compare_losses(calib, adaptation)
@@ -39,7 +39,7 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
     """Return (function to print the verdict with, sentence on the log losses before and after an adaptation).
 
-    The function is `msg.good` if the loss is lower on enough gold, else `msg.info`. Losses are those of spans if any have gold
+    The function is `msg.good` if the loss is lower, on enough gold, else `msg.info`. Losses are those of spans if any have gold
     and they are no arcs, else of labels. The sentence is "" without cross-validated losses: for a single document.
     """
     kind, spans = calib.fit_info.kind, adaptation["spans"]
@@ -59,7 +59,7 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
 
 
 def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Return in words how many documents (or parts of one), units and entities an adaptation read. unit: token or document."""
+    """Return in words how many documents (or parts), units and entities an adaptation read. unit: "token" or "document"."""
     entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
     return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 
@@ -99,7 +99,7 @@ def line_in_words(line: Mapping[str, float]) -> str:
 
 
 def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
-    """Print how far mean scores may be off on other documents of this domain. unit (str): "token" or "document"."""
+    """Print how far mean scores after an adaptation may be off on other texts of its domain. unit: "token" or "document"."""
     tokens, spans = adaptation["tokens"], adaptation["spans"]
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(

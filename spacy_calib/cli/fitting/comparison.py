@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ...pipe.adapting import FitComparison
     from ...pipe.component import Calibrator
 
-# What is written -> words for it.
-_IN_WORDS = {
+_IN_WORDS = {  # what is written -> words for it
     PRESENT: "the old calibration, unchanged",
     ADAPTED: "the old calibration, adapted to these documents",
     FIT: "the new fit",
@@ -47,7 +46,7 @@ class ComponentFit:
     choice: str = FIT
 
     def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> None:
-        """Compare the new fit with the present pipe, if there is one, and set `comparison` and `choice`.
+        """Compare the new `fit` with the `present` pipe, if there is one, and set `comparison` and `choice`.
 
         The fit is chosen in any case if `always`, or if --event asks for another event than that of the present pipe.
         examples: Data of the fit, which the pipes before the source have processed. event, always: Values of the options.
@@ -65,14 +64,14 @@ class ComponentFit:
 
     @property
     def gains(self) -> bool | None:
-        """Whether the chosen calibration was shown to be better than the present one; None before or without a comparison."""
+        """Whether the chosen calibration was shown to be better than `present`; None before or without a comparison."""
         if self.comparison is None:
             return None
         replacement = self.comparison.replacement
         return replacement is not None and replacement.gains and self.choice == replacement.winner
 
     def reopen_present(self, reload: Callable[[], Language]) -> tuple[Language, Calibrator]:
-        """Load the pipeline again; return (pipeline, its old calib pipe, which is adapted if that was chosen)."""
+        """Load the old pipeline by `reload`; return (pipeline, its pipe `present`, which is adapted if that was chosen)."""
         assert self.present is not None
         assert self.comparison is not None
         nlp = reload()
@@ -97,7 +96,7 @@ class ComponentFit:
 
 
 def show_comparison(component_fit: ComponentFit) -> None:
-    """Print the log losses of the old calibration and the new fit, and which one is written; nothing without a comparison."""
+    """Print the log losses of the old calibration and the new fit, and which is written; nothing if they were not compared."""
     comparison, written = component_fit.comparison, _IN_WORDS[component_fit.choice]
     if comparison is None or component_fit.present is None:
         return

@@ -30,7 +30,7 @@ def check_components(
 ) -> list[str]:
     """Return the distinct names given by --component. RAISES C056: an empty name, or several with an option for one.
 
-    single_options (Mapping): Flag -> value of options for one component. overrides: Dotted settings, which are for one, too.
+    single_options (Mapping): Flag -> value (or None) of options for one component. overrides: Dotted settings, for one, too.
     """
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
@@ -46,9 +46,9 @@ def check_components(
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
     """Choose the component to fit by the gold: return [name] of the only calibrated component that it annotates.
 
-    paths (Sequence[Path]): Gold files. settings (Mapping): Given options and dotted settings, name -> value. RETURNS (list): []
-    leaves the choice to the caller: the gold annotates the default component, none or several, or --attr, --config or a dotted
-    source among the `settings` chooses it.
+    paths (Sequence[Path]): Gold files. settings (Mapping): Options and dotted settings, name -> value. silent (bool): Whether
+    to print no choice. RETURNS (list): [] leaves the choice to the caller: the gold annotates the default component, none or
+    several, or --attr, --config or a dotted source among the `settings` chooses it.
     """
     from ...pipe.gold_checks import has_gold_for
 
@@ -86,8 +86,9 @@ def insert_pipes(
 ) -> tuple[Language, list[ComponentFit]]:
     """Insert a new calib pipe after each component, or after the default one; return (pipeline, fits in pipeline order).
 
-    base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
-    (Mapping): Arguments of `insert_calib`. model (str): Package or folder that `nlp` is from, to load it anew.
+    model (str): Package or folder that `nlp` is from, to load it anew. components (Sequence[str]): () for the default one.
+    base (tuple | None): Name and settings from a config file. options, overrides (Mapping): Given options by name, and dotted
+    settings. label_map: Component label -> gold label. calib_options (Mapping): Further arguments of `insert_calib`.
     """
     if len(components) > 1:  # all at once: to load the pipeline anew later would lose pipes inserted before
         nlp = with_inline_recognizers(nlp, model, components, calib_options["unreadable"])
@@ -97,18 +98,19 @@ def insert_pipes(
         old_name, block = block_to_fit(nlp, base, component_options, overrides, calib_options["second_pass"])
         calib_name, settings = block
         replaced = dict(nlp.components).get(calib_name)
-        present = replaced if isinstance(replaced, Calibrator) and replaced.fitted else None
-        other_names = maps_on(nlp, settings["source"].get("component", ""))  # read now: `insert_calib` removes the old pipe
+        present = replaced if isinstance(replaced, Calibrator) and replaced.fitted else None  # None: nothing to compare with
+        # Label maps of the component's fitted pipes, in whose names the gold may be; read before `insert_calib` removes one.
+        label_maps = maps_on(nlp, settings["source"].get("component", ""))
         component_map = _map_of_component(nlp, name, components, label_map)
         nlp, calib = insert_calib(nlp, model, block, component_map, **calib_options)
-        fits[calib.name] = ComponentFit(calib.name, old_name, present, other_names)
+        fits[calib.name] = ComponentFit(calib.name, old_name, present, label_maps)
     return nlp, [fits[name] for name in nlp.component_names if name in fits]
 
 
 def _map_of_component(
     nlp: Language, component: str, components: Sequence[str], label_map: dict[str, str] | None
 ) -> dict[str, str] | None:
-    """Return the part of a label map (component label -> gold label) for one of the `components` to fit; None if it is empty.
+    """Return the part of a label map (component label -> gold label) for `component`, one of `components`; None if it is empty.
 
     The last component also gets the labels that no component has, so that they are reported.
     """
@@ -124,7 +126,7 @@ def _map_of_component(
 def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -> None:
     """Replace the new calib pipe by the old one, adapted if that was chosen, and restore its figures in the pipeline's meta.
 
-    reload (Callable): Loads the pipeline as it was before the fit.
+    nlp (Language): The pipeline with the new pipe. reload (Callable): Loads it as it was before the fit.
     """
     from ...pipe.scorer import drop_performance, set_performance
 
@@ -144,7 +146,7 @@ def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -
 def show_output(
     nlp: Language, fits: Sequence[ComponentFit], output: Path, format: str, gold_options: Mapping[str, Any]
 ) -> None:
-    """Print the fits as JSON, or in words with the command to run next. gold_options: Flag -> value for that command."""
+    """Print the fits as JSON (`format`), or in words with the command to run next. gold_options: Flag -> value for that one."""
     if format == "json":
         states = [_state_of(nlp, component_fit) for component_fit in fits]
         pipes = {state["pipe"]: state for state in states}
@@ -157,7 +159,7 @@ def show_output(
 
 
 def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
-    """Return the summary of a fit and its comparison with the old calibration as plain data for JSON."""
+    """Return the summary of a component's fit, and its comparison with the old calibration, as plain data for JSON."""
     from .held_out import held_out_rows
 
     calib: Any = nlp.get_pipe(component_fit.name)
@@ -166,7 +168,7 @@ def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:
-    """Print the result of one fit in words: the new fit, or the old calibration if that is written."""
+    """Print in words what was written for one component: the new fit, or the old calibration. output (Path): Its folder."""
     calib: Any = nlp.get_pipe(component_fit.name)
     if component_fit.choice == PRESENT:
         msg.info(f"Written as it was: {output}")

@@ -31,13 +31,13 @@ def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def page_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return {"rows": the first SHOWN rows, "map": the --map that all rows suggest} for the HTML page."""
+    """Return {"rows": the first SHOWN of `conventions`, "map": the --map that all suggest} for the HTML page."""
     rows = conventions or ()
     return {"rows": list(rows[:SHOWN]), "map": suggested_map(rows)}
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
-    """Print the confidently predicted labels that often have another gold label, and the suggested --map."""
+    """Print `conventions`, confidently predicted labels that often have another gold label, and the suggested --map."""
     if not conventions:
         return
     msg.divider("Looks like another convention")

@@ -61,7 +61,7 @@ def show_context(context: Mapping[str, Any]) -> None:
 
 
 def show_span_context(context: Mapping[str, Any] | None, plural: str) -> None:
-    """Print the weights of the context features of spans, if there are any. plural (str): What spans are called, "entities"."""
+    """Print the weights of the context features of spans (`fit_info.spans.context`), if any. plural: "entities"."""
     if context is None or not context["weights"]:
         return
     msg.divider(f"Features of the context of {plural}" + ("" if context["kept"] else " (not used)"))
@@ -75,7 +75,7 @@ def _weight(value: float) -> str:
 
 
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
-    """Print the result of a fit, and its cross-validated errors.
+    """Print the result of a fit, and its cross-validated errors. output (Path): Folder of the pipeline.
 
     gains (bool | None): Whether the fit is better than the old calibration; None if there was none: raw scores are compared.
     """
@@ -103,7 +103,7 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
 
 
 def _show_fit_data(info: FitInfo) -> None:
-    """Print warnings about gold that is too little or lacks tokens, and where label frequencies were counted."""
+    """Print warnings about gold that is too little or lacks tokens, and on which data label frequencies were counted."""
     if sentence := too_little_gold(info):
         msg.warn(sentence)
     if not info.tokens and info.spans is not None:
@@ -119,7 +119,7 @@ def _show_fit_data(info: FitInfo) -> None:
 
 
 def _warn_of_zero_offsets(info: FitInfo) -> None:
-    """Warn if tag offsets were requested and are all 0, and say why."""
+    """Warn if tag offsets, a correction of each tag's scores, were requested and are all 0, and why."""
     offsets = info.tag_offsets  # strengths of their penalties; None: all are 0
     if not offsets or offsets["strength"] is not None or offsets["group_strength"] is not None:
         return
@@ -142,7 +142,7 @@ def _warn_of_no_gain(info: FitInfo) -> None:
 
 
 def _show_choices(info: FitInfo) -> None:
-    """Print which method was chosen by cross-validation, and whether the context of tokens and of spans is used."""
+    """Print which method a fit chose by cross-validation, if it did, and whether the context of tokens and of spans is used."""
     if info.selection:
         msg.info(
             f"Chosen among {len(info.selection['trials'])}: {info.selection['chosen']} (`spacy calib info` shows the table)"
@@ -159,7 +159,7 @@ def is_span_fit(info: FitInfo) -> bool:
 
 
 def gains_over_raw(info: FitInfo) -> bool:
-    """Whether the cross-validated log loss of a fit is below that of raw scores, on enough gold to show it."""
+    """Whether the cross-validated log loss of a fit is below that of raw scores, on enough gold to show it; else False."""
     losses = info.spans.held_out if info.spans is not None and is_span_fit(info) else info.held_out
     return losses is not None and losses.calibrated < losses.raw and not too_little_gold(info)
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 _FOLDS = 5
-# Key of a row -> title of its column.
-_COLUMNS = {"raw": "Raw", "tfg_isotonic": "TFG-5 isotonic", "calibrated": "Calibrated"}
+_COLUMNS = {"raw": "Raw", "tfg_isotonic": "TFG-5 isotonic", "calibrated": "Calibrated"}  # key of a row -> title
 
 
 def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
@@ -49,7 +48,7 @@ def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
 
 
 def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: int) -> list[dict[str, Any]]:
-    """Return the rows of `held_out_rows` for scores of the same pairs. scores (Mapping): Column -> score of each pair."""
+    """Return the rows of `held_out_rows`. scores: Column -> score of each pair. groups: Of labels. n_bins: Of each error."""
     error = partial(calibration_error, n_bins=n_bins)
 
     def row(title: str, selected: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
@@ -72,7 +71,7 @@ def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: in
 
 
 def show_held_out(calib: Calibrator, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows of `held_out_rows`, if there are any, and name the groups that share a map."""
+    """Print the rows of `held_out_rows` for a fitted pipe, if there are any, and name the groups that share a map."""
     if not rows:
         return
     info = calib.fit_info

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from ...sources.source import Source
 
-# The sources that --second-pass is for, of recognizers and of parsers.
-_RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
-# Prefix of an unfitted calib pipe in a pipeline that has other calib pipes; it is never saved.
-_UNFITTED = "raw_scores"
+_RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"  # the sources that --second-pass is for
+_UNFITTED = "raw_scores"  # prefix of an unfitted calib pipe in a pipeline that has other calib pipes; it is never saved
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
@@ -83,9 +81,9 @@ def block_to_fit(
 ) -> tuple[str | None, Block]:
     """Choose the block (name, settings) of the calib pipe to fit: of a config file, else of the old pipe, else the defaults.
 
-    base (tuple | None): Block of a config file. options, overrides (Mapping): Given options by name, and dotted settings, which
-    change the block. second_pass (bool): Value of --second-pass. RETURNS (tuple): (name of the old pipe whose settings are
-    taken over, or None; block). RAISES: as `merge_block`.
+    The old pipe is the one that the fit replaces (`old_block`). base (tuple | None): Block of a config file. options, overrides
+    (Mapping): Given options by name, and dotted settings, which change the block. second_pass (bool): Value of --second-pass.
+    RETURNS (tuple): (name of the old pipe if its settings are taken over, else None; block). RAISES: as `merge_block`.
     """
     old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = old or new_block(nlp, base, options, overrides)
@@ -125,7 +123,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     """Return (name, settings) of a new calib pipe, which may replace one of this name, before they are merged with the options.
 
     base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
-    options, overrides: As for `pipe_settings`.
+    options, overrides (Mapping): Given options by name, and dotted settings.
     """
     from ...pipe.component import Calibrator
 
@@ -144,9 +142,10 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
 
 
 def _new_name(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> str:
-    """Return a name for a new pipe, which is its prefix, too; `source` is the block of its source.
+    """Return a name for a new calib pipe, also the prefix of its attributes, from `source`, the config block of its source.
 
-    It is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
+    It is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component. source_settings
+    (Mapping): Dotted settings of the source, path -> value.
     """
     name, component = DEFAULT_ATTR, source.get("component", "")
     if _reads_entities(nlp, source, source_settings):
@@ -186,14 +185,14 @@ def _make_source(block: Mapping[str, Any], default: Any) -> Any:
 
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
-    """Check that a source has the event of --event; one without `events` has those of entities. RAISES C272: it has not."""
+    """Check that a component's source has this event; one without `events` has those of entities. RAISES C272: it has not."""
     events = getattr(source, "events", ()) or tuple(EVENTS)
     if source is not None and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
 
 
 def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> bool:
-    """Whether the source of a config block reads entities; False for wrong settings, which are reported later."""
+    """Whether a source, given as for `read_source`, reads entities; False for wrong settings, which are reported later."""
     pipe = None  # for a source of user code, which may read no component
     try:
         if source.get("component", "") in nlp.component_names:
@@ -206,7 +205,7 @@ def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: M
 
 
 def _is_free(nlp: Language, name: str, component: str) -> bool:
-    """Whether no pipe has this name or prefix, except calib pipes of the same component, which the new one may replace."""
+    """Whether no pipe has this name or prefix, except calib pipes of this component, which the new one may replace."""
     from ...pipe.component import Calibrator
 
     for pipe_name, pipe in nlp.components:
@@ -355,7 +354,7 @@ def ready_to_read(
 ) -> Iterator[Example]:
     """Run `pipes_before` a calib pipe over the examples, so that its source can read the predicted Docs; yield the examples.
 
-    pipes_done (Collection[str]): Pipes that were run over these Docs already, and are not run again.
+    pipes_done (Collection[str]): Pipes that were run over these Docs already, and are not run again. silent: No progress bar.
     RAISES C021 to C023, C028, C034, C035: the component is missing, or cannot be calibrated; C034 also if a component before a
         second pass sets entities. C030: no example has gold of the annotation.
     """

@@ -20,12 +20,10 @@ from ..shared.command import check_option, check_registered, registered_method
 
 # Name of a pipe and its settings, as the block [components.NAME] of a config has them without the factory.
 Block = tuple[str, dict[str, Any]]
-# Path of a setting in the block of a pipe: ("grouping", "n_groups").
-SettingPath = tuple[str, ...]
+SettingPath = tuple[str, ...]  # path of a setting in the block of a pipe: ("grouping", "n_groups")
 
 _PIPE_DEFAULTS = default_config(PipeSettings)
-# The section of a config that contains the blocks of pipes, [components.NAME].
-_SECTION = "components"
+_SECTION = "components"  # the section of a config that contains the blocks of pipes, [components.NAME]
 # Settings that neither options, a config nor the old pipe give. The source is not among them: it follows from the component.
 DEFAULTS: dict[str, Any] = {
     **_PIPE_DEFAULTS,
@@ -34,15 +32,13 @@ DEFAULTS: dict[str, Any] = {
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1", "when": "no_worse"},
     "scorer": {**_PIPE_DEFAULTS["scorer"], "n_bins": 10},
 }
-# Factory of a pipe in a config file -> settings for those that its block lacks.
-_FACTORY_DEFAULTS: dict[str, dict[str, Any]] = {
+_FACTORY_DEFAULTS: dict[str, dict[str, Any]] = {  # factory of a pipe in a config file -> settings if its block lacks them
     "calib": {"source": DEFAULTS["source"]},
     "calib_ent": {name: default_config(EntityPipeSettings)[name] for name in ("attr", "source")},
 }
 # Maximum share of gold tokens with a label unknown to the component; beyond it the data probably follow another label scheme.
 MAX_UNKNOWN = 0.2
-# Block of settings -> the registered function that it gets if it is given without one.
-_FUNCTIONS: dict[str, dict[str, Any]] = {
+_FUNCTIONS: dict[str, dict[str, Any]] = {  # block -> the registered function that it gets if it is given without one
     "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1"},
 }
@@ -86,7 +82,8 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
 def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
     """Return path -> value from dotted settings of the pipe `name`: {("grouping", "n_groups"): 3}.
 
-    Without --attr `components.calib` means this pipe even if its name is `calib_ent`. RAISES C170: no setting of the pipe.
+    overrides (Mapping | None): {"components.calib.grouping.n_groups": 3}. options (Mapping): Given options; without "attr"
+    `components.calib` means this pipe even if its name is `calib_ent`. RAISES C170: no setting of the pipe.
     """
     names = (name,) if "attr" in options else (name, DEFAULTS["attr"])
     paths = {}
@@ -100,7 +97,7 @@ def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mappin
 
 
 def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
-    """Return path -> value from the dotted settings components.NAME.source.*, for any NAME: {("source", "score"): value}."""
+    """Return path -> value from `overrides` called components.NAME.source.*, for any NAME: {("source", "score"): value}."""
     # [2:]: without components.NAME
     paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
@@ -141,7 +138,7 @@ def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]
 
 
 def _fill_bins(settings: dict[str, Any]) -> None:
-    """Set `n_bins` of the recalibrator to that of the scorer, in place, if it needs bins and no setting decides them."""
+    """Set `n_bins` of the recalibrator to that of the scorer, in place, if it needs bins and the settings do not give any."""
     block, recalibrators = settings["recalibrator"], registry.calib_recalibrators
     name = block[BLOCKS["recalibrator"]]
     needs_bins = name in recalibrators and "n_bins" in signature(recalibrators.get(name)).parameters
@@ -156,6 +153,7 @@ def _resolve_selection(
     """Remove the selection and its context if the user sets a block that it would choose; restore both for --method auto.
 
     A selection chooses the _AUTO_BLOCKS by cross-validation in the fit. `settings`, of the pipe `name`, is changed in place.
+    options, dotted_settings (Mapping): What the user gave: option name -> value, and path -> value.
     RAISES C056: the user asks for a selection, and sets a block that it chooses.
     """
     is_auto = options.get("method") == "auto"
@@ -197,7 +195,7 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Return (name, settings) of the first calib pipe in a config file. If it names a file of labels, these are read, too.
+    """Return (name, settings) of the first calib pipe in a config file; if its source names a file of labels, with these.
 
     RAISES C058: no config, or none with such a block. C114: a wrong dollar sign. C167: the labels cannot be read.
     """

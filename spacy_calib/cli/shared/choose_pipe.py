@@ -35,7 +35,7 @@ class Candidate:
 
     @property
     def owner(self) -> str:
-        """The component in words: a pipe of user code has a source without a component."""
+        """Name of the component; "the source" for a pipe of user code, whose source reads none."""
         return self.component or "the source"
 
     def option(self, pipes: Iterable[Candidate]) -> str:

@@ -27,8 +27,7 @@ RANGES = {
     "port": (1, 65535),
 }
 COUNT = (1, MOST_COUNTED)
-# Placeholder in the help of an option: the short names of all recalibrators.
-METHODS = "{methods}"
+METHODS = "{methods}"  # placeholder in the help of an option: the short names of all recalibrators
 # Key in the `meta` of a click context: options that typer does not read, as parameter -> value.
 MORE_OPTIONS = "spacy_calib.more_options"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -88,7 +87,7 @@ def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callabl
 
 
 def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
-    """Return the function that typer calls for a command: `run` with annotations for typer, and errors printed as sentences."""
+    """Return the function that typer calls for a command, `run` with typer's annotations and errors printed as sentences."""
     typer_parameters = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
     declared = [parameter for parameter in typer_parameters if parameter is not None]
     # Each has an annotation Annotated[type, declaration], whose declaration may have the allowed words.
@@ -151,13 +150,13 @@ def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Ma
 
 
 def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None:
-    """Report an option whose value is not valid. expected (str): What the value must be. RAISES C056: `is_valid` is False."""
+    """Raise C056 for an option and its value unless `is_valid`. expected (str): What the value must be, for the message."""
     if not is_valid:
         raise calib_error("C056", option=option, wanted=expected, given=value)
 
 
 def check_path(option: str, path: Path) -> None:
-    """Check that the system accepts a path. RAISES C056: a name in it is too long, or a folder may not be entered."""
+    """Check that the system accepts the path of an option. RAISES C056: a name is too long, or a folder may not be entered."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -189,7 +188,7 @@ def check_registered(setting: str, registry: str, name: object) -> None:
 
 
 def registered_method(method: str) -> str:
-    """Return the registered name of a recalibrator from that name or its short name. RAISES C056: unknown. C185: ambiguous."""
+    """Return the registered name of a recalibrator. method: That name or a short one. RAISES C056: unknown. C185: ambiguous."""
     by_short_name = recalibrators()  # short name, such as "isotonic" -> recalibrator
     registry = REGISTRIES["calib_recalibrators"]  # has the registered names, such as "spacy-calib.Isotonic.v1"
     if method in by_short_name and method not in registry:

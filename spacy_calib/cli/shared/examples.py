@@ -76,9 +76,10 @@ def read_examples(
     """Read the examples of a gold file, or of a folder of gold files, as `spacy evaluate` does.
 
     Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
-    more (Sequence[Path]): Further gold files or folders. silent (bool): Whether to show no progress bar.
-    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as
-        `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen by score, not at random.
+    gold_preproc (bool): Whether each gold sentence becomes an example, with the tokens of the gold. more (Sequence[Path]):
+        Further gold files or folders. silent (bool): Whether to show no progress bar. RAISES C051 to C053, C081: as
+        `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as `read_gold`. C791: annotators
+        disagree about every entity. C690: texts were chosen by score, not at random.
     """
     from ...gold.contradictions import check_agreement, reconcile
     from ...gold.reading import from_files
@@ -101,7 +102,7 @@ def read_examples(
 
 
 def _read_docs(nlp: Language, path: Path, files: Sequence[Path], silent: bool) -> list[list[Doc]]:
-    """Return the gold Docs of each file at a path. RAISES C052: there are none. C690: people labelled texts chosen by score."""
+    """Return a list of gold Docs for each of the `files` at a path. RAISES C052: no Docs. C690: texts were chosen by score."""
     from ...gold.keys import DRAWN_KEY
     from ...gold.tool_exports import BY_DOUBT
 
@@ -146,7 +147,7 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
-    """Yield the examples of the gold Docs of a file; each None is skipped. RAISES C053: spaCy cannot make an example."""
+    """Yield the examples of gold Docs; each None is skipped. gold_preproc: As in `read_examples`. RAISES C053: spaCy fails."""
     from ...gold.conllu import warn_if_contractions_split
     from ...gold.reading import make_examples
     from ...pipe.component import Calibrator
@@ -174,26 +175,26 @@ def _reader_errors(file: Path) -> Iterator[None]:
 def run_pipes(
     nlp: Language, examples: Iterable[Example], names: Sequence[str], *, silent: bool, title: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the pipes `names` over the predicted Docs, with a progress bar; yield each example when its Doc is ready."""
+    """Run only the pipes `names` over the predicted Docs; yield each example when done. silent (bool): No progress bar."""
     total = len(examples) if isinstance(examples, Sized) else None
     with progress_bar(title, silent, total) as bar:
         yield from _run_with_bar(nlp, examples, names, bar, n_process)
 
 
 def progress_bar(title: str, silent: bool, total: int | None = None) -> tqdm:
-    """Make a progress bar that counts Docs, shown on a terminal only. total (int | None): Their number, if known."""
+    """Make a progress bar of Docs, shown on a terminal only, unless silent. total (int | None): Their number, if known."""
     return tqdm(total=total, desc=title, unit="doc", disable=silent or None)
 
 
 def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[Step]:
-    """Wrap an iteration over steps in a progress bar, shown on a terminal only."""
+    """Wrap an iteration over steps in a progress bar, shown on a terminal only, unless silent."""
     bar: Iterable[Step] = tqdm(steps, desc=title, disable=silent or None)
     return bar
 
 
 @contextmanager
 def share_bar(silent: bool) -> Iterator[Progress]:
-    """Yield a Progress by which a computation reports its done share, in [0, 1], and stage; shown on terminals only."""
+    """Yield a Progress, by which a computation reports stage and share done; shown on a terminal only, unless silent."""
     bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
     with tqdm(total=1.0, bar_format=bar_format, miniters=0, disable=silent or None) as bar:
 
@@ -208,7 +209,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 def _run_with_bar(
     nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int
 ) -> Iterator[Example]:
-    """Run only the pipes `names` over the predicted Docs; yield the examples with the new Docs, and move the bar."""
+    """Run only the pipes `names` over the predicted Docs, in `n_process` processes; yield each example, and move the bar."""
     to_run, to_yield = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)), component_faults(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)

@@ -20,11 +20,11 @@ _PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
 def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
-    """Rename gold labels to those of these pipes, in place; return the examples. options: Arguments of `match_labels`."""
+    """Rename the gold labels of examples to those of the pipes, in place; return the examples. options: Of `match_labels`."""
     from ...pipe.label_names import match_labels
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
-    # How the label LOC was understood, if that matters.
+    # How the label LOC was understood, if that matters; printed unless silent.
     sentences = {} if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
     for sentence in sentences:
         inform(sentence)
@@ -32,7 +32,7 @@ def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: boo
 
 
 def check_whole_documents(kind: Kind, gold_preproc: bool) -> None:
-    """Check that --gold-preproc, which cuts documents into sentences, is off for labels of documents. RAISES C056: it is on."""
+    """Check that --gold-preproc, which splits documents, is off for a `kind` of labels of documents. RAISES C056: it is on."""
     expected = "left out for a component that labels whole documents"
     check_option("--gold-preproc", not (gold_preproc and kind.of_documents), expected, "it")
 
@@ -46,7 +46,7 @@ def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: 
 
 
 def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None:
-    """Warn, unless silent, of gold labels that the component of a calib pipe does not know."""
+    """Warn, unless silent, of gold labels that the component of a calib pipe does not know. unknown: Their counts."""
     if unknown.n and not silent:
         warn(unknown_sentence(unknown.message_fields(), pipe.source.component or "the source", pipe.annotation.kind.unit))
 

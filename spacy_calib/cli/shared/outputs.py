@@ -76,7 +76,7 @@ def check_files(
 
 
 def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str) -> None:
-    """Check that one file can be written. RAISES C054, C055, C056, C100: as `check_files`."""
+    """Check that one file can be written. force, inputs, model, RAISES C054, C055, C056, C100: As for `check_files`."""
     option, path = output
     if path.is_dir():
         raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
@@ -99,8 +99,8 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 def check_folder(target: Path, force: bool) -> None:
     """Check that a pipeline may be written to a folder, and put an old pipeline back that a killed run moved aside.
 
-    RAISES C054: it exists, and not `force`. C055: it has contents, but is no pipeline; or it cannot be written. C070: it is a
-    pipeline with `foreign_files`. C100: it is inside a pipeline.
+    force (bool): Whether a pipeline there may be replaced. RAISES C054: the folder exists, and not `force`. C055: it contains
+    something else, or cannot be written. C070: it is a pipeline with other files too (`foreign_files`). C100: it is inside one.
     """
     with path_errors(target):
         restore_folder(_resolve(target))
@@ -133,8 +133,9 @@ def check_pipeline_folder(
 ) -> None:
     """Check that a pipeline can be written to a folder, which may be the one that the pipeline was loaded from.
 
-    inputs, model: As for `check_files`. RAISES C054, C055, C070, C100: as `check_folder`. C056: the folder is, or is inside, a
-    folder of the data. C100: it is inside the loaded pipeline. C101: an input, or the loaded pipeline, is inside it.
+    inputs, model: As for `check_files`. force: As for `check_folder`. option (str): Which option or argument names the folder.
+    RAISES C054, C055, C070, C100: as `check_folder`. C056: the folder is, or is inside, a folder of the data. C100: it is
+    inside the loaded pipeline. C101: an input, or the loaded pipeline, is inside it.
     """
     folder = _resolve(target)
     for input_path in filter(None, inputs):
@@ -186,7 +187,7 @@ def is_stream(path: Path) -> bool:
 
 
 def is_same(a: Path, b: Path) -> bool:
-    """Whether two paths name the same file, or would if they existed."""
+    """Whether the paths `a` and `b` name the same file, or would if they existed; False for the same device."""
     if a.exists() and b.exists():
         return not is_stream(a) and a.samefile(b)
     return _resolve(a) == _resolve(b)
@@ -244,7 +245,7 @@ def hidden_path(target: Path, ending: str) -> Path:
 
 
 def restore_folder(target: Path) -> None:
-    """Put the old pipeline back if a run moved it aside and was killed before the new one was in place."""
+    """Put the old pipeline of a folder back if a run moved it aside and was killed before the new one was in place."""
     if not target.name:  # the root
         return
     old = hidden_path(target, "old")

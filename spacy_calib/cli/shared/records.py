@@ -28,7 +28,7 @@ PARQUET = ".parquet"
 KEYED = (".jsonl", ".jsonl.gz", ".csv", PARQUET)
 # Suffixes of files of texts without gold: one text per line; one {"text": ...} per line, also compressed; one text per row.
 TEXT_SUFFIXES = (".txt", *KEYED)
-_ROWS = 1_000
+_ROWS = 1_000  # of a Parquet file, which are read at a time
 # The comma between the parts text=NAME and id=NAME of --columns; a name itself may contain commas.
 _PARTS = re.compile(r",(?=(?:text|id)=)")
 Record = dict[str, Any]
@@ -84,7 +84,7 @@ def readable_suffixes() -> tuple[str, ...]:
 
 
 def unreadable(file: Path, why: str) -> CalibError:
-    """Build the error C074 for a file: why it is unreadable, and advice for its suffix."""
+    """Build the error C074 for a file, with advice for its suffix. why (str): What is wrong with it, "line 3 is no object"."""
     if file.suffix == PARQUET:
         advice = "write the file again"
     elif file.suffix == ".gz":
@@ -116,7 +116,7 @@ def read_records(file: Path, fields: Fields = FIELDS, extra: str | None = None) 
 
 
 def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
-    """Yield (row from 1, record) of a CSV file with commas, semicolons or tabs. RAISES C441: it has no column of texts."""
+    """Yield (row from 1, record) of a CSV file with commas, semicolons or tabs. RAISES C441: it has no column `fields.text`."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
         header = lines.readline()
         lines.seek(0)
@@ -134,7 +134,7 @@ def _open_lines(file: Path) -> TextIO:
 
 
 def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
-    """Return the record of a line of JSON, with the keys "text" and "id". RAISES C074: the line is no object with a text."""
+    """Return the record of JSON line `number`, with "text" and "id" from `fields`. RAISES C074: it is no object with a text."""
     if not line.strip():
         return {"text": ""}
     try:
@@ -149,7 +149,7 @@ def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
 
 
 def _standard_record(file: Path, where: str, values: Record, fields: Fields) -> Record:
-    """Return the values of a line or row with its text and id under the keys "text" and "id".
+    """Return the values of a line or row with its text and id, which `fields` names, under the keys "text" and "id".
 
     where (str): The place in the file, "line 3". RAISES C074: the text is no text, or text, id or meta cannot be JSON.
     """
@@ -180,7 +180,7 @@ def fault_of(data: Any) -> str | None:
 
 
 def _parquet_records(file: Path, fields: Fields, extra: str | None) -> Iterator[tuple[int, Record]]:
-    """Yield (row from 1, record) of a Parquet file. RAISES C074: unreadable. C304: no pyarrow. C441: no such column."""
+    """Yield as `read_records` from a Parquet file. RAISES C074: it is unreadable. C304: no pyarrow. C441: no such column."""
     from ...optional import load_pyarrow
 
     pa = load_pyarrow()
@@ -197,7 +197,7 @@ def _parquet_records(file: Path, fields: Fields, extra: str | None) -> Iterator[
 
 
 def _columns_to_read(file: Path, columns: list[str], fields: Fields, extra: str | None) -> list[str]:
-    """Return those of a file's columns that records need. RAISES C441: a required one is missing. C074: two have one name."""
+    """Return the `columns` to read: text, id, meta, `extra`. RAISES C441: a required one is missing. C074: one occurs twice."""
     required = [fields.text] if fields.id == FIELDS.id else [fields.text, fields.id]  # an id is required if --columns names it
     for name in required:
         if name not in columns:

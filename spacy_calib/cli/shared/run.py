@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
 # Attributes in the `assigns` of pipes that may set entities; the span ruler, which assigns doc.spans, may set them, too.
 _ENTITY_ATTRIBUTES = {"doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"}
-# Number of texts that are read to find out which gold there is.
-FIRST_TEXTS = 1_000
-# Minimum number of rows (tokens, spans or documents) of a block of scores: about 50 MB of tokens.
-MIN_BLOCK_ROWS = 1 << 18
+FIRST_TEXTS = 1_000  # number of texts that are read to find out which gold there is
+MIN_BLOCK_ROWS = 1 << 18  # minimum number of rows (tokens, spans or documents) of a block of scores: about 50 MB of tokens
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
@@ -60,7 +58,8 @@ def score(
 ) -> ScoredCorpus:
     """Run the pipeline over the examples, free the Docs, and return the scores of a calib pipe, with the gold if there is some.
 
-    sentences (bool): Whether a pipe that sets sentences must run. RAISES C075, C745: nothing got a score.
+    settings (RunSettings): Processes, progress bar, and whether there is gold. sentences (bool): Whether a pipe that sets
+    sentences must run. RAISES C075, C745: nothing got a score.
     """
     (corpus,) = score_blocks(nlp, pipe, examples, settings, sentences=sentences, as_one=True)
     return corpus
@@ -77,7 +76,7 @@ def score_blocks(
 ) -> Iterator[ScoredCorpus]:
     """Run the pipeline over the examples, and yield the scores of a calib pipe in blocks of texts, which saves memory.
 
-    All scores are one block if `as_one`, or if `settings.gold`. sentences (bool): As for `score`. RAISES C075, C745: no score.
+    All scores are one block if `as_one`, or if `settings.gold`. settings, sentences: As for `score`. RAISES C075, C745: none.
     """
     from ...gold.scored_corpora import Collector
     from ...pipe.silence import SilenceCheck
@@ -103,7 +102,13 @@ def score_blocks(
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a pipeline over DATA. Its fields are options of commands. needs_gold (bool): Whether DATA has to be gold."""
+    """A run of a pipeline over DATA, with the values of a command's options. needs_gold (bool): Whether DATA has to be gold.
+
+    model (str): Package or folder of the pipeline. component (str | None): Calibrated component, or prefix of its calib pipe.
+    columns (str | None): "text=NAME,id=NAME", the fields of records with texts and ids. by (str | None): Key whose values group
+    documents. gold_preproc (bool): Whether to use the gold's tokens and sentences. code (Path | None): Python file to import.
+    force (bool): Whether outputs may replace files or pipelines. label_map (str | None): Value of --map, "PERSON=PER,GPE=LOC".
+    """
 
     needs_gold: ClassVar[bool] = False
 
@@ -150,7 +155,7 @@ class Run:
         """Return the calib pipes that `choose_pipes` selects by --component, else by the gold and the unit.
 
         examples (Sequence | None): Examples of DATA, if read already; else the first texts of DATA are searched for gold, if
-        the choice depends on it. options: Further arguments of `choose_pipes`.
+        the choice depends on it. allow_many (bool): Whether several may be returned. options: Others of `choose_pipes`.
         """
         is_undecided = self.component is None and len(fitted_pipes(nlp)) > 1
         if examples is None and is_undecided and not allow_many and holds_gold(self.data):
@@ -198,11 +203,11 @@ class Run:
         return annotated_examples
 
     def stream(self, nlp: Language) -> Iterator[Example]:
-        """Yield the examples of DATA, texts or gold. The origin of a text without gold has its value under the key of --by."""
+        """Yield the examples of DATA, texts or gold. A text without gold has its value of --by in its origin (`origin_of`)."""
         return stream_examples(nlp, self.data, key=self.by, fields=self.fields)
 
     def make_settings(self, title: str) -> RunSettings:
-        """Return the settings of a run over DATA, texts or gold. title (str): Title of the progress bar."""
+        """Return settings to run the pipeline over DATA, texts or gold. title (str): Title of the progress bar."""
         return RunSettings(self.n_process, self.silent, title, gold=holds_gold(self.data))
 
     def score(
@@ -232,7 +237,7 @@ class GoldRun(Run):
 
 
 def unit_of(pipe: Calibrator, unit: str | None) -> str:
-    """Return the unit to list: `unit` if not None, else "entity" if the pipe scores entities, else the unit of its labels.
+    """Return what a list has rows for: `unit` if not None, else "entity" if the pipe scores these, else the unit of its labels.
 
     RAISES C065: the pipe scores no entities. C265: it has no scores of this unit.
     """

@@ -35,8 +35,7 @@ class Screen(Printer):
 
 
 msg = Screen()
-# Widest line of `print_facts`.
-_WIDTH = 100
+_WIDTH = 100  # widest line of `print_facts`
 # A note on an option in a message, in brackets; it is left out for commands without that option.
 _OPTION_NOTE = re.compile(r" \((--[\w-]+)[^()]*\)")
 
@@ -58,13 +57,13 @@ def user_errors(options: Collection[str] = ()) -> Iterator[None]:
 
 
 def warn(sentence: str) -> None:
-    """Print a warning on the standard error, separate from the results."""
+    """Print a warning, a sentence, on the standard error, separate from the results."""
     with contextlib.redirect_stdout(sys.stderr):
         msg.warn(sentence)
 
 
 def inform(sentence: str) -> None:
-    """Print a choice that a command made by itself on the standard error, separate from the results."""
+    """Print a sentence on a choice that a command made by itself, on the standard error, separate from the results."""
     with contextlib.redirect_stdout(sys.stderr):
         msg.info(sentence)
 
@@ -87,8 +86,8 @@ def show_other_weights(has_changed: bool | None) -> None:
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
-    """Print a table with columns as wide as their longest cell; wasabi's default maximum is 30 characters."""
-    msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
+    """Print a table with columns as wide as their longest cell. header: Titles. aligns: "l" or "r" for each column."""
+    msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)  # the default is 30
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
@@ -129,7 +128,7 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn],
 
 
 def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Sequence[str]]:
-    """Split each row that has a cell longer than the width of its column into several rows."""
+    """Return the rows, each with a cell longer than the width of its column split into several. widths: In characters."""
     lines: list[Sequence[str]] = []
     for row in rows:
         if all(len(cell) <= width for cell, width in zip(row, widths, strict=True)):
@@ -162,7 +161,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def first_of(names: Sequence[str], maximum: int, separator: str = ", ") -> str:
-    """Join the first `maximum` names, and add how many more there are: "a, b and 3 more"."""
+    """Join the first `maximum` names by `separator`, and add how many more there are: "a, b and 3 more"."""
     return separator.join(names[:maximum]) + (f" and {len(names) - maximum:,} more" if len(names) > maximum else "")
 
 

@@ -66,11 +66,11 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
                 shutil.copytree(path, partial / path.name, symlinks=True)
             else:
                 shutil.copy2(path, partial / path.name, follow_symlinks=False)
-        _exchange(partial, target)
+        _exchange(partial, target)  # `partial` is the old folder then, and is removed
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders: in one step on Linux, else by three renames; if only the first is done, `restore_folder` undoes it."""
+    """Swap the folders `new` and `old`: in one step on Linux, else by three renames. `restore_folder` can undo the first."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):
             in_working_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -90,7 +90,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def _partial(target: Path) -> Iterator[Path]:
-    """Yield a hidden path next to the target, where the block writes; what is there is removed before and after it."""
+    """Yield a hidden path next to the target, for a file or folder that the block writes; it is removed before and after it."""
     partial = hidden_path(target, "partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
@@ -111,14 +111,13 @@ def _remove(path: Path) -> None:
 
 
 _STRINGS = Path("vocab", "strings.json")
-# The text that each written pipeline scores before its folder is put in place.
-_TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."
+_TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."  # scored by each pipeline before its folder is put in place
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
     """Write a pipeline as `write_folder` does, without the strings added since it was loaded, such as words of the gold.
 
-    RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved pipeline could not be loaded, or gives no scores.
+    force: As there. RAISES C054, C055, C070, C100: as there. C815: the saved pipeline cannot be loaded, or gives no scores.
     """
 
     def write(folder: Path) -> None:
@@ -129,7 +128,7 @@ def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
 
 
 def _check_scores(folder: Path) -> None:
-    """Load a written pipeline and score one text. RAISES C815: that fails, or a calib pipe of a component gives no score."""
+    """Load the pipeline in a folder and score a text. RAISES C815: that fails, or the calib pipe of a component gives none."""
     from ...pipe.component import Calibrator
 
     try:
@@ -149,7 +148,7 @@ def _check_scores(folder: Path) -> None:
 
 
 def loaded_strings(nlp: Language) -> StringStore:
-    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder all in the vocab."""
+    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder, all in its vocab."""
     if nlp.path is None:
         return nlp.vocab.strings
     strings = StringStore()
@@ -199,7 +198,7 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
 
 
 def print_result(result: Any, show: Callable[[], None], format: str, silent: bool) -> None:
-    """Print a result unless silent: as JSON if the format is "json", else by calling `show`."""
+    """Print a result unless silent: as JSON if the format is "json", else by calling `show`, which prints it in words."""
     if silent:
         return
     if format == "json":

@@ -23,18 +23,15 @@ OTHER_WEIGHTS_SENTENCE = (
     "OTHER WEIGHTS: the component was trained or replaced after the fit, so the calibration belongs to its former scores. "
     "Fit the pipe again."
 )
-# Fewer documents are not compared, as their means are not normally distributed. A mean over fewer is not saved either.
-MIN_DOCUMENTS = 20
+MIN_DOCUMENTS = 20  # fewer are not compared (their means are not normally distributed), and a mean over fewer is not saved
 # Differences that matter: of the mean score, of the labels of tokens, of the mean score of entities (fewer, and more varied).
 _SCORE_LIMIT, _LABEL_LIMIT, _ENTITY_LIMIT = 0.05, 0.05, 0.1
 # A difference of expected accuracy that matters: this share of the fit data's error rate, within these bounds.
 _ERROR_SHARE, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT = 0.25, 0.005, 0.02
-# If sampling alone causes differences this many times larger than one that matters, that one would be hidden.
-MAX_NOISE_RATIO = 2.0
+MAX_NOISE_RATIO = 2.0  # if sampling alone causes differences so many times larger than one that matters, it hides that one
 _MAX_LABELS, _DIGITS = 30, 4  # maximum number of labels with a share of their own; significant digits of what is saved
 _PARTS = 5  # number of consecutive parts of the fit data, whose differences raise the limits
-# Number of samples of normal differences, and the quantile of these by chance; with four checks, one in fifty alarms.
-_N_SAMPLES, _QUANTILE = 10_000, 0.995
+_N_SAMPLES, _QUANTILE = 10_000, 0.995  # samples of chance differences, and their quantile; of four checks 1 in 50 alarms
 _CHECKS = ("scores", "labels", "expected accuracy", "entity scores")  # names of the checks, in the order of all arrays
 
 
@@ -75,7 +72,7 @@ class UnitScores:
         return cls(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
     def take(self, index: Ints) -> UnitScores:
-        """Return the units at these indices; n_docs stays."""
+        """Return the units at these indices (index); n_docs stays."""
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
         return UnitScores(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
@@ -194,14 +191,14 @@ class DriftProfile(Serializable):
 
     @classmethod
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
-        """Return a sentence about arrays whose lengths contradict each other, "" if none do."""
+        """Return a sentence about fields (name -> value) whose lengths contradict each other, "" if none do."""
         return lengths({"means": len(fields["labels"]) + 4, "chances": 4, "limits": 4}, fields)
 
     @classmethod
     def from_units(cls, tokens: UnitScores, spans: UnitScores | None = None) -> DriftProfile | None:
         """Build the profile from out-of-fold scores of the fit data; None for fewer than MIN_DOCUMENTS documents with tokens.
 
-        spans (UnitScores | None): Entities, without labels.
+        tokens (UnitScores): Top label of each token. spans (UnitScores | None): Entities, None without any.
         """
         if len(np.unique(tokens.documents)) < MIN_DOCUMENTS:
             return None
@@ -235,7 +232,7 @@ class DriftProfile(Serializable):
 
 
 def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
-    """Return the labels with a share of their own, most frequent first; a label of few documents would identify them."""
+    """Return the labels of tokens that get a share of their own, most frequent first: those of many documents, for privacy."""
     names, indices = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
     counts = cross_sums(indices.reshape(-1), tokens.documents, (len(names), tokens.n_docs))  # by label and document
     is_common = (counts > 0).sum(axis=1) >= MIN_DOCUMENTS
@@ -266,7 +263,7 @@ def _raised_limits(limits: Floats, chances: Floats, table: Floats, sums: DriftSu
 
 
 def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
-    """Return the K + 2 columns of DriftSums for each document, (n_docs, K + 2). labels: Those with a share of their own."""
+    """Return the columns of DriftSums by document, (n_docs, K + 2). spans: Entities. labels: With a share of their own."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
     label_columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)

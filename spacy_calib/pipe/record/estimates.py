@@ -16,8 +16,7 @@ from ...errors import calib_error
 from ...schema import Form, InvalidState, Serializable, floats, lengths, number, saved_field, whole
 from ...types import FieldwiseSum, Floats, Ints
 
-# Neighbouring documents (parts of one text, texts of one source) are correlated up to this lag: Newey and West (1987).
-_LAGS = 2
+_LAGS = 2  # neighbouring documents (parts of one text or source) are correlated up to this lag: Newey and West (1987)
 _MIN_VARIANCE = 1e-12  # minimum variance of an expected share: scores that are all 0 or 1 would give 0
 _MAX_VARIANCE = 1e6  # the largest variance of log-odds: a larger one predicts nothing and exceeds the bound of saved numbers
 
@@ -142,7 +141,7 @@ class Residuals(Serializable):
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
-    """Return the sum of the values of each document's units, or their number if `values` is None, shape (n_docs,)."""
+    """Sum the values of each document's units; None counts the units. documents: Of each unit. RETURNS (Floats): (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
 
@@ -153,7 +152,7 @@ def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Floats:
 
 
 def token_sums(scores: Floats, documents: Ints, n_docs: int) -> EventSums:
-    """Sum the expected right tokens of each document, k = 1. scores (Floats): Calibrated score of each token's label."""
+    """Sum the expected right tokens of each document, k = 1. scores, documents: Calibrated score and document by token."""
     expected_counts, independent = sum_by(documents, scores, n_docs), sum_by(documents, scores * (1 - scores), n_docs)
     return EventSums(expected_counts[:, None], independent[:, None], sum_by(documents, None, n_docs))
 
@@ -192,8 +191,7 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> S
     """Return an estimated share with its confidence interval, between quantiles of a beta distribution and so within [0, 1].
 
     share, variance (float): Mean and variance of the distribution. docs (float): Effective number of documents from which the
-    variance was learned; few widen the interval as in Student's t. confidence (float): In (0, 1).
-    RAISES C001: confidence out of range.
+    variance was learned; few widen the interval as in Student's t. RAISES C001: confidence (float) is not in (0, 1).
     """
     from scipy.stats import beta, norm, t
 
@@ -284,8 +282,7 @@ def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, co
     """Estimate precision, recall and F of entities on new documents, with confidence intervals.
 
     The variances are those of linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
-    sums (EventSums): `model.sums` of the documents. n_predicted (float): Number of predicted entities there.
-    RAISES C001: confidence out of range.
+    sums (EventSums): From `model.sums`. n_predicted (float): Predicted entities. RAISES C001: confidence not in (0, 1).
     """
     residuals = model.residuals
     counts = sums.expected.sum(axis=0) + residuals.correction(float(sums.units.sum()))

@@ -55,7 +55,7 @@ def _read_bytes(data: bytes, name: str) -> FitRecord:
 
 
 def _top_label_scores(judged_pairs: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[UnitScores, Ints]:
-    """Return (the highest-scored label of each token with its scores, in text order; the indices of these pairs)."""
+    """Return (the highest-scored label of each token, in text order; the indices of these pairs). labels: Tags by column."""
     top = np.sort(top_pairs(judged_pairs.pairs))
     names = np.array([*labels], dtype=object)[judged_pairs.pairs.tags[top]]
     raw, calibrated = judged_pairs.pairs.scores[top], judged_pairs.calibrated[top]
@@ -104,14 +104,14 @@ def _fit_entities(tokens: UnitScores, span_fit: SpanFit, n_docs: int) -> EntityM
 
 
 def _merge_pairs(judged_pairs: JudgedPairs, unlabelled_pairs: JudgedPairs) -> JudgedPairs:
-    """Concatenate both sets of pairs in text order."""
+    """Merge the pairs of tokens with gold (judged_pairs) and of those without, in text order."""
     pairs, order = interleave(judged_pairs.pairs, unlabelled_pairs.pairs)
     scores = np.concatenate([judged_pairs.calibrated, unlabelled_pairs.calibrated])[order]
     return JudgedPairs(pairs, scores, np.concatenate([judged_pairs.documents, unlabelled_pairs.documents])[order])
 
 
 def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sources: Ints) -> float:
-    """Estimate the variance between sources. right, sources: Each document's right tokens, and its source's number."""
+    """Estimate the variance between sources. right, sums: Right and expected tokens by document. sources: Source of each."""
     numbers, source_indices = np.unique(sources, return_inverse=True)
     by_document = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
     errors, variances, squares = (sum_by(source_indices, values, len(numbers)) for values in by_document)  # by source
@@ -120,7 +120,7 @@ def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sourc
 
 
 def _spans_on_docs(data: SpanData, n_docs: int) -> UnitScores:
-    """Return all spans on the Docs, with gold or without, by their raw scores."""
+    """Return all spans on the n_docs documents, with gold or without, with raw scores also in place of calibrated ones."""
     index = np.flatnonzero(data.spans.on_doc)
     return UnitScores(data.documents[index], n_docs, None, data.raw[index], data.raw[index])
 

@@ -162,7 +162,7 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any], n_units: int) -> Gold:
 
 
 def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
-    """Return the column of each unit's highest score (the first of equal ones); -1 for no entries. scores: One per entry."""
+    """Return the column of each unit's highest score (the first of equal ones), -1: no entry. scores: One per entry."""
     columns = np.full(marginals.n_tokens, -1, dtype=np.intp)
     top = find_top(marginals.rows, scores)
     columns[marginals.rows[top]] = marginals.tags[top]
@@ -178,7 +178,7 @@ def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
 
 
 def to_array(entries: Marginals, scores: Floats, n_tags: int) -> Floats:
-    """Return an array (n_units, n_tags) with the score of each entry at its unit and tag, and 0 elsewhere."""
+    """Return an array (n_units, n_tags) with the score of each of the sparse entries at its unit and tag, and 0 elsewhere."""
     array = np.zeros((entries.n_tokens, n_tags))
     array[entries.rows, entries.tags] = scores
     return array
@@ -201,7 +201,7 @@ def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: floa
 
 
 def number_documents(groups: Any, n_units: int) -> Ints:
-    """Number each unit's document by first occurrence; with None each unit is a document. RAISES C002: wrong length."""
+    """Number documents by first occurrence. groups: Document of each unit; None if each is one. RAISES C002: wrong length."""
     if groups is None:
         return np.arange(n_units)
     names = np.asarray(groups)
@@ -230,7 +230,6 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
 
 
 Step = TypeVar("Step", Recalibrator, Scaling)
-
 AUTO = "auto"
 
 
@@ -249,7 +248,7 @@ class ArraySteps:
 def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
     """Build the steps from the parameters of a `TagCalibrator`.
 
-    threshold (float): That of the parameters, or the default. RAISES C001: out of range. C293: scaling or offsets with "auto".
+    threshold (float): The one to use. RAISES C001: a parameter out of range or unknown. C293: scaling or offsets with "auto".
     """
     is_auto = isinstance(calibrator.method, str) and calibrator.method == AUTO
     for name in ("scaling", "tag_offsets"):

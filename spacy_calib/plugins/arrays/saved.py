@@ -44,7 +44,7 @@ def _check_setting(value: Any, where: str) -> Any:
 
 
 def _check_label(value: Any, where: str) -> Any:
-    """Return a saved label, which is a text or a number. RAISES InvalidState: it is neither."""
+    """Return a saved label, a text or a number. where: Its path, for the error. RAISES InvalidState: it is neither."""
     if not isinstance(value, (str, int, float)):
         raise InvalidState(where, "a label")
     return value
@@ -90,7 +90,7 @@ STATE = record(
 
 
 def dump(calibrator: TagCalibrator) -> bytes:
-    """Convert a fitted estimator into msgpack bytes, from which `read` rebuilds it."""
+    """Convert a fitted estimator (`calibrator`) into msgpack bytes, from which `read` rebuilds it."""
     parameters = {name: _as_plain_data(value) for name, value in calibrator.get_params(deep=False).items()}
     parameters["threshold"] = None if calibrator.threshold is None else float(calibrator.threshold)
     parameters["classes"] = None if calibrator.classes is None else np.asarray(calibrator.classes).tolist()
@@ -120,7 +120,7 @@ def _as_plain_data(value: Any) -> Any:
 
 
 def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
-    """Rebuild the fitted estimator from the bytes of `dump`. path (str): Name of the place of these bytes, for the errors.
+    """Rebuild an estimator, of the class given, from the bytes of `dump`. path (str): Where they are from, for the errors.
 
     RAISES C298: the bytes are damaged, or no saved estimator. C299: another format version, or a step that is not installed.
     """

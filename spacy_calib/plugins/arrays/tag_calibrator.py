@@ -138,7 +138,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return inputs.normalize_rows(calibrated, scores, 0.5 / self.n_units_, self.threshold_)
 
     def transform(self, P: Any) -> Any:
-        """Return the calibrated scores, shape (n, k): a sparse matrix if P is one or a tuple, else an array.
+        """Return the calibrated scores, shape (n, k): a sparse matrix if P (as for `fit`) is one or a tuple, else an array.
 
         Scores below the threshold are 0, and rows sum to 1 only if the parameter `normalize` is True.
         RAISES C001: scores out of range. C294: an unknown tag.
@@ -152,7 +152,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return csr_matrix((entries.scores, (rows, columns)), shape=(entries.marginals.n_tokens, len(self.classes_)))
 
     def predict(self, P: Any) -> NDArray[Any]:
-        """Return the top label of each unit after calibration, shape (n,); the raw top label if its scores are then all 0."""
+        """Return each unit's top calibrated label, shape (n,); its top raw label if all scores become 0. P: As for `fit`."""
         scores, entries = self._calibrate(P)
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
         without_score = np.flatnonzero(np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens) == 0)
@@ -176,7 +176,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return scores, self.calibration_.calibrate(scores, self.threshold_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the labels as strings, which name the columns of the data frames that `set_output` asks for."""
+        """Return the labels as strings, the column names of data frames (see `set_output`). input_features: Not used."""
         check_is_fitted(self)
         return np.array([str(label) for label in self.classes_.tolist()], dtype=object)
 
@@ -302,7 +302,7 @@ def _as_labels(y: Any) -> NDArray[Any]:
 
 
 def _validate(estimator: TagCalibrator, P: Any, reset: bool) -> Any:
-    """Return P as an array or CSR matrix. reset (bool): Record its columns, else check them. RAISES ValueError: wrong P."""
+    """Return P as an array or CSR matrix. reset: Record columns in the estimator, else check. RAISES ValueError: wrong P."""
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
     try:
         from sklearn.utils.validation import validate_data

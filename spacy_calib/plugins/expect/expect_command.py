@@ -41,7 +41,11 @@ FailOn = Annotated[
 
 
 def failing_verdicts(fail_on: str | None) -> list[str | None]:
-    """Return the drift verdicts that --fail-on names; None stands for a pipe without a record. RAISES C056: another name."""
+    """Return the verdicts of the comparison with the fit data that --fail-on names; [] without this option.
+
+    fail_on (str | None): Value of the option: drift, unclear or drift,unclear. RETURNS (list): Verdicts; None is that of a pipe
+    that holds no record of its fit data. RAISES C056: another name.
+    """
     from ...pipe.record.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
     verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}
@@ -51,7 +55,7 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
 
 
 def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
-    """Whether --fail-on names the drift verdict of any pipe. result (dict): The result of `expect`, for one or more pipes."""
+    """Return whether --fail-on (its value) names the drift verdict of any pipe. result: What `expect` returns."""
     verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
     return any(verdict in failing_verdicts(fail_on) for verdict in verdicts)
 
@@ -115,7 +119,7 @@ def expect(
 
 
 def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confidence: float) -> dict[str, Any]:
-    """Estimate with each pipe, and return the result of `expect`. RAISES CalibError: of the first pipe, if all pipes fail."""
+    """Estimate with each pipe; return what `expect` does. confidence: Of the intervals. RAISES CalibError: all pipes fail."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
     warnings: list[str] = []
@@ -134,7 +138,7 @@ def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confide
 
 
 def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) -> dict[str, Any]:
-    """Score the texts with one pipe, and return the result of `expect` for it, without "others" and "skipped"."""
+    """Score the texts with one pipe; return what `expect` does, without "others", "skipped". confidence: Of the intervals."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...pipe.record.fit_record import read_record

@@ -55,7 +55,7 @@ def show_result(result: dict[str, Any]) -> None:
 
 
 def describe_shortage(result: dict[str, Any]) -> str:
-    """Return sentences on why a difference from the fit data could not be seen: too few documents in the fit, or texts."""
+    """Return why a result of `expect` cannot show a difference from the fit data: too few documents in the fit, or texts."""
     from ...pipe.record.drift import MIN_DOCUMENTS
 
     learned_from, sentence = result["learned_from"], TOO_FEW_TO_TELL
@@ -67,12 +67,12 @@ def describe_shortage(result: dict[str, Any]) -> str:
 
 
 def find_caveat(result: dict[str, Any]) -> str:
-    """Return a sentence on why the intervals are too narrow (parts of one document count as documents), "" if not."""
+    """Return why the intervals of a result of `expect` are too narrow: parts of one document count as documents; "" if not."""
     return caveat_of(result["learned_from"]["unit"], result["learned_from"]["n"])
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """Return the title of the column of intervals: their confidence level, or why they do not have it.
+    """Return the title of the column of intervals in a result of `expect`: their confidence level, or why they do not have it.
 
     The card of a pretrained calibration has a range of its bias (mean score - accuracy) on new texts instead of fit documents.
     """
@@ -82,7 +82,7 @@ def interval_title(result: dict[str, Any]) -> str:
 
 
 def show_estimates(result: dict[str, Any], title: str) -> None:
-    """Print the expected accuracy, and precision, recall and F of entities. title (str): Title of the column of intervals."""
+    """Print accuracy, and precision, recall and F of entities, from a result of `expect`. title: Of the column of intervals."""
     entities = result["entities"] or {}
     estimates = {
         "Accuracy": result["accuracy"],

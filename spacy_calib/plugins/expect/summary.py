@@ -101,7 +101,10 @@ class CorpusSummary:
     slices: dict[str, tuple[int, TextSums]] = field(default_factory=dict)
 
     def add(self, corpus: ScoredCorpus, names: Sequence[str | None]) -> None:
-        """Add a batch of texts. names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices."""
+        """Add the scored texts of a batch to `total`, and those of each slice (group of documents) to `slices`.
+
+        names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices.
+        """
         tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
             doc_indices = np.flatnonzero([slice_name == name for slice_name in names])
@@ -115,7 +118,7 @@ class CorpusSummary:
         self.n_documents += corpus.n_documents
 
     def estimate(self, sums: TextSums) -> dict[str, Any]:
-        """Estimate the quality of texts by `estimate_quality`; not "trusted" if the component was trained after the fit."""
+        """Return what `estimate_quality` does for these sums; not "trusted" if the component was trained after the fit."""
         result = estimate_quality(sums, self.record, self.event, self.confidence)
         if not self.has_changed:
             return result
@@ -136,7 +139,8 @@ def _estimate_entities(
 ) -> dict[str, Any]:
     """Return {"event", numbers of "predicted", "right" and "gold" entities, "precision", "recall", "f"} as plain data.
 
-    The shares are dicts with "expected", "low" and "high". "gold", "recall" and "f" are None unless the event is exact.
+    sums: Over all texts. event: When an entity is right; "gold", "recall" and "f" are None unless it is "exact". The last three
+    are dicts with "expected" and the interval, "low" and "high". confidence: Level of the intervals.
     """
     estimates = entity_estimates(model, sums, n_predicted, confidence)
     exact = event == "exact"  # by other events one gold entity may make several predicted ones right

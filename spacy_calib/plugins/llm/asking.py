@@ -28,8 +28,7 @@ from .response import SCORES, Answer, Field
 ENTS = "ents"
 # Scores that are stored for a category; the others of SCORES differ from these only for names of several tokens.
 _CATEGORY_SCORES = ("product", "margin")
-# How long, in seconds, a process waits for another one that writes into the cache.
-_TIMEOUT = 60.0
+_TIMEOUT = 60.0  # seconds that a process waits for another one that writes into the cache
 
 
 class Cache:
@@ -73,7 +72,7 @@ class AnswersPipe(Pipe, AnswersSettings):
     settings: Fields of AnswersSettings; each is an attribute. reader (Callable): (Answer) -> fields, (text, type) pairs or
     probabilities of categories. n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter):
     Number of answers that were complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but "" give
-    a warning the first time. RAISES C001: "cats" without types. C648: `read` is no path.
+    a warning the first time. RAISES C001: `into` is "cats", but `types` is None. C648: a value of `read` is no path.
     """
 
     def __init__(self, nlp: Language, name: str, **settings: Any):
@@ -95,7 +94,7 @@ class AnswersPipe(Pipe, AnswersSettings):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the types in `types`, sorted; () if it is None."""
+        """The labels to which `types` maps the types in the prompt, sorted; () if `types` is None."""
         return tuple(sorted(set((self.types or {}).values())))
 
     @property
@@ -113,7 +112,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         return {"@calib_sources": "spacy-calib.SpanScores.v1", **settings}
 
     def __call__(self, doc: Doc) -> Doc:
-        """Write the answer on a Doc; errors go to the error handler of spaCy."""
+        """Ask about the text of a Doc, and write the answer on it; errors go to spaCy's error handler."""
         try:
             if len(doc):
                 self._write(doc, self.answer(doc.text))
@@ -122,7 +121,10 @@ class AnswersPipe(Pipe, AnswersSettings):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """Return the answer on a text, cached or new. RAISES C641 to C643, C647: unreadable. C644: `ask` fails. C646: cache."""
+        """Return the answer on a text, from the cache or by `ask`.
+
+        RAISES C641 to C643, C647: the response cannot be read. C644: `ask` fails. C646: the cache cannot be used.
+        """
         digest = self._digest(text)
         answer = None if self._cache is None else self._cache.get(digest)
         if answer is None:
@@ -137,7 +139,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         return answer
 
     def _digest(self, text: str) -> str:
-        """Return the cache key: a digest of the text and the config block `ask`, or a random key outside of a pipeline."""
+        """Return the cache key of a text: a digest of it and of the config block `ask`, or a random key outside a pipeline."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._random_key
         return hashlib.sha256(
@@ -145,7 +147,8 @@ class AnswersPipe(Pipe, AnswersSettings):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields, or category -> probability; number of fields not in the answer; key of `outcomes`; error or "")."""
+        """Read an answer by `reader`. Return (list of fields, or category -> probability; number of (text, type) pairs that are
+        not in the answer; key of `outcomes`; the error of `reader`, or "")."""
         empty: Any = {} if self.into == CATS else []
         try:
             reading = self.reader(answer) if answer.tokens or not answer.outcome else empty  # a refused answer has no tokens
@@ -174,7 +177,8 @@ class AnswersPipe(Pipe, AnswersSettings):
         group.attrs["counts"] |= {**counts, **incomplete, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
-        """Write probabilities on `Doc.cats`, and in `Doc.user_data` scores of the category that the answer begins with."""
+        """Write probabilities, by name in the prompt, on `Doc.cats` under their labels, and in `Doc.user_data` the scores of the
+        category that the answer begins with."""
         labels = {name.casefold(): label for name, label in (self.types or {}).items()}
         doc.cats.update({labels.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)

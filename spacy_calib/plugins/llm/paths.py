@@ -12,8 +12,7 @@ from .messages import calib_error
 from .response import Answer
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[\]")
-# A JSON object is read as a tuple of (key, value) pairs, as a key may occur twice; a JSON list is a list.
-_Object = tuple
+_Object = tuple  # a JSON object is read as a tuple of (key, value) pairs, as a key may occur twice; a JSON list is a list
 
 
 class JsonFields:
@@ -51,7 +50,7 @@ class JsonFields:
 def _find_values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (key, value) for each value at a path below a node; the key is that of the last *, or else of the first step.
 
-    steps (Sequence[str]): The rest of the path. key (str): The key so far, "" for none.
+    node (Any): A value of parsed JSON. steps (Sequence[str]): The rest of the path. key (str): The key so far, "" for none.
     """
     if not steps:
         yield key, node
@@ -65,7 +64,7 @@ def _find_values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tup
 
 
 def _parse_path(path: str) -> list[str]:
-    """Split a path into steps: keys, *, and "[]" for each list. RAISES C648: it is no path."""
+    """Split a path, such as people[].name, into steps: keys, *, and "[]" for each list. RAISES C648: it is no path."""
     matches = list(_STEP.finditer(path)) if isinstance(path, str) else []
     if not matches or "".join(match[0] for match in matches) != path:
         raise calib_error("C648", given=repr(path))

@@ -8,13 +8,11 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import NamedTuple
 
-# Beginning of JSON, and parts of it: a string (group 2 is its closing quote), a bracket or sign, or another value.
-_OPEN = re.compile(r"[\[{]")
+_OPEN = re.compile(r"[\[{]")  # the beginning of JSON in prose
+# A part of JSON: a string (group 2 is its closing quote, missing if it is cut off), a bracket or sign, or another value.
 _PART = re.compile(r'("(?:[^"\\\n]|\\.)*)("?)|[{}\[\],:]|[^\s"{}\[\],:]+')
-# Deeper containers count as the one at this depth.
-_MAX_DEPTH = 64
-# Characters that separate fields, and how many characters between a text and a type are searched for them.
-_SEPARATORS, _WINDOW = ",;|\n", 80
+_MAX_DEPTH = 64  # deeper objects and lists count as the one at this depth
+_SEPARATORS, _WINDOW = ",;|\n", 80  # signs between fields, and how many characters between text and type are searched for them
 # A value within Markdown or quotation marks.
 _MARKUP = re.compile(r"(\*{1,3}|_{1,3}|`{1,3}|[\"'])(?=\S)(.*\S)\1|[\u201c\u00ab](.*\S)[\u201d\u00bb]", re.S)
 
@@ -57,7 +55,8 @@ class AnswerText:
 
     items (list[TextMatch]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each
     complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node of the tree. Node 0
-    is the whole text; other nodes are objects, lists, or the content of one key of an object.
+    is the whole text; another node is an object, a list, a key with its value, or a text, number or constant in a list, below
+    the node of the object, list or key that it is in.
     """
 
     def __init__(self, text: str):
@@ -76,17 +75,19 @@ class AnswerText:
         return len(self.parents) - 1
 
     def _scan(self) -> None:
-        """Fill in `items`, `documents` and the tree from the JSON in the text; broken JSON is read as far as it goes."""
+        """Fill in `items`, `documents` and the tree of nodes (`parents`, `depths`) from the JSON in the text, broken or not."""
         position = start = 0
         # The open objects and lists: (whether it is an object, its node, the node of the key whose value is next, if any).
         stack: list[tuple[bool, int, int | None]] = []
-        while match := (_PART if stack else _OPEN).search(self.text, position):  # JSON begins with a bracket
+        # Prose is skipped up to the next bracket that begins JSON (_OPEN); inside JSON the next part of it is read (_PART).
+        while match := (_PART if stack else _OPEN).search(self.text, position):
             position, part = match.end(), match[0]
             is_object, node, key_node = stack[-1] if stack else (False, 0, None)  # outside: node 0, the whole text
             is_quoted = part[0] == '"'
-            is_cut_off = is_quoted and not match[2]  # a string without its closing quote
+            is_cut_off = is_quoted and not match[2]  # group 2 of _PART: the closing quote of a string
             if part in "[{":  # begins an object or list
                 start = start if stack else match.start()  # of the outermost object or list
+                # Its node is a child of the key whose value it is, or else of the list or the text that it is in.
                 stack.append((part == "{", self._add_node(node if key_node is None else key_node), None))
             elif part in "]}":  # ends the innermost one, and perhaps the outermost
                 stack.pop()
@@ -95,7 +96,7 @@ class AnswerText:
                 stack[-1] = (is_object, node, None)
             elif part != ":" and not is_cut_off:  # a key or value
                 value = _unescape(part) if is_quoted else part
-                is_key = is_object and key_node is None
+                is_key = is_object and key_node is None  # in an object a key comes first, then its value
                 if is_key:
                     key_node = self._add_node(node)
                     stack[-1] = (True, node, key_node)
@@ -140,8 +141,8 @@ class AnswerText:
         return [item.start for item in self.items if item.kind == VALUE]
 
     def _distance(self, text: TextMatch, label: TextMatch) -> tuple[int, int, int, int, bool]:
-        """Return how far a text is from its type: (steps up and steps down the tree, separators and characters between the two,
-        whether the type comes first)."""
+        """Return how far a text is from its type (`label`): (steps up and steps down the tree from the text to the type,
+        separators and characters between the two, whether the type comes first)."""
         node, label_node = text.node, label.node
         while node != label_node:  # climb to the nearest common ancestor
             if self.depths[node] >= self.depths[label_node]:
@@ -155,7 +156,7 @@ class AnswerText:
         return up, down, separators, second.start - first.end, label.start < text.start
 
     def locate(self, text: str, label: str, n: int) -> list[tuple[TextMatch, TextMatch]]:
-        """Pair each occurrence of a text with the nearest of its label; return the n best pairs (JSON first), in text order."""
+        """Pair each occurrence of a text with the nearest one of its label; return the n best (JSON first), in text order."""
         labels = self.find_all(label)
         starts = [match.start for match in labels]
         candidates = []

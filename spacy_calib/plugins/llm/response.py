@@ -18,12 +18,9 @@ from .messages import calib_error
 from .placing import AnswerText, splits_word, strip_markup
 from .shapes import CUT, read_response
 
-# Lower log-probabilities, such as -inf or -9999.0 of OpenAI, count as this: a probability of 0.
-MIN_LOGPROB = -100.0
-# Two log-probabilities that differ by less are equal.
-_TOLERANCE = 1e-6
-# Names of the scores of a field, as `Answer.scores` describes them; the first is its probability.
-SCORES = ("product", "least", "first", "margin")
+MIN_LOGPROB = -100.0  # lower log-probabilities, such as -inf or -9999.0 of OpenAI, count as this: a probability of 0
+_TOLERANCE = 1e-6  # two log-probabilities that differ by less are equal
+SCORES = ("product", "least", "first", "margin")  # of a field, as `Answer.scores` describes; the first is its probability
 
 
 class Field(NamedTuple):
@@ -120,7 +117,7 @@ class Answer:
         return [first for first, _ in self._token_spans], [*accumulate((end for _, end in self._token_spans), max)]
 
     def _logprob_at(self, index: int) -> float:
-        """Return the log-probability of a token. RAISES C642: it is unknown."""
+        """Return the log-probability of the token with this index. RAISES C642: it is unknown."""
         if math.isnan(self.logprobs[index]):
             raise calib_error("C642", given=brief(self.text))
         return self.logprobs[index]
@@ -188,7 +185,7 @@ class Answer:
         return self._layout.documents
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Locate pairs of a text and a type in the answer, for example from JSON; pairs not in it are left out.
+        """Return the fields of pairs of a text and a type, for example from JSON; pairs not in the answer are left out.
 
         Texts and types are values or keys of JSON, or, in an answer that is no JSON, parts of it. Of several occurrences of a
         text the one nearest to the type is taken, in the same object or list or one above; equal pairs get different ones.
@@ -203,7 +200,7 @@ class Answer:
         return fields
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return a field for each line such as "text -> TYPE", without Markdown. A cut answer's last line is left out."""
+        """Return a field for each line "text -> TYPE" (->: `separator`), without Markdown; a cut answer's last is left out."""
         pattern = re.compile(
             rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
         )
@@ -284,7 +281,8 @@ def _normalize(label: str) -> str:
 def _restore_prefix(
     emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with the prefix (white space) that llama.cpp gives only the emitted one. number: Its logprob."""
+    """Return the top tokens with the white space before them, which llama.cpp gives only the emitted token, that of the answer.
+    number (float): Log-probability of the emitted token. tops (tuple): (token, log-probability) of each top token."""
     matches = [  # the emitted token among the top tokens, without its prefix
         top
         for top, logprob in tops

@@ -81,7 +81,7 @@ def _get_outcome(body: Any, objects: Iterable[Any]) -> str:
 
 
 def get(thing: Any, *names: str) -> Any:
-    """Return the first value that is not None among these keys of a mapping (or attributes of an object); None if all are."""
+    """Return the first value that is not None of these keys of a mapping, or attributes of an object; None if all are None."""
     values = (thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None) for name in names)
     return next((value for value in values if value is not None), None)
 
@@ -113,7 +113,7 @@ def _get_choice(response: Any) -> Any:
 
 
 def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
-    """Join the parts of an answer to one choice. parts: With its text. objects: With its log-probabilities or finish reason."""
+    """Join the parts of an answer into one choice. parts: Have its text. objects: Have its log-probabilities, finish reason."""
     token_lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") for item in objects]
     tokens = [token for tokens in token_lists if _is_list(tokens) for token in tokens]
     text = "".join(get(part, "content", "text") or "" for part in parts)
@@ -131,7 +131,7 @@ def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
 
 
 def _get_text(body: Any) -> str | None:
-    """Return the text that a choice has in addition to the tokens, without thoughts; None if it has none."""
+    """Return the text that a choice (`body`) has in addition to its tokens, without thoughts; None if it has no text."""
     text: Any = get(body, "message", "text", "content", "response", "generated_text")
     # The field is the text, a list of its parts, or an object with one of these; a message without content has the text "".
     if not (isinstance(text, str) or _is_list(text)):
@@ -178,7 +178,7 @@ def _get_tops(tops: Any) -> list[Top]:
 
 
 def _get_logprob(item: Any) -> Any:
-    """Return the log-probability that an object, or a triple of SGLang (log-probability, number, text), has; None for none."""
+    """Return the log-probability in the `item` of a token: an object, or SGLang's (log-probability, number, text); or None."""
     return item[0] if isinstance(item, (list, tuple)) else get(item, *_LOGPROB)
 
 

@@ -23,8 +23,7 @@ from .matching import Match, check_scores, find_matches, probe, run_upstream, un
 from .messages import WARNINGS, calib_error
 from .universal import UNIVERSAL, UniversalCard, make_universal_card
 
-# Name of the pipe that scores parts of speech alone.
-BY_POS = "calib_pos"
+BY_POS = "calib_pos"  # name of the pipe that scores parts of speech alone
 
 
 def pretrained(
@@ -88,10 +87,10 @@ def _load(model: str) -> Language:
 
 
 def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mapping[str, float] | None) -> bool:
-    """Return whether a card calibrates the component already.
+    """Return whether a card calibrates a component already.
 
-    card, cutoff: Requested card and cut-off; None accepts any. RAISES C837: a fit calibrates the component, or another card, or
-    a card although a cut-off is requested; or a pipe has the name already.
+    match (Match): The component, and the card for it. card, cutoff: Requested card and cut-off; None accepts any. RAISES C837:
+    a fit calibrates the component, or another card, or a card although a cut-off is requested; or a pipe has the name already.
     """
     readers = _find_readers(nlp, match)
     fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
@@ -109,16 +108,17 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mappi
 
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
-    """Return name -> calib pipe of the match's component: parts-of-speech pipes if the card is for these, else others."""
+    """Return name -> calib pipe for the component of a match: for parts of speech if its card is for these, else others."""
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
     pipes = {name: pipe for name, pipe in pipes.items() if pipe.source.component == match.component}
     return {name: pipe for name, pipe in pipes.items() if (pipe.attr == BY_POS) == (match.card.attr == BY_POS)}
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add a card's pipe after its component, in place of an unfitted pipe, and return warnings. RAISES: As `pretrained`."""
+    """Add the calib pipe of a match's card after its component, in place of an unfitted one, and return texts of warnings.
+    cutoff (Mapping | None): Cut-off and its precision, from `Card.choose_cutoff`. RAISES: As `pretrained`."""
     card, name = match.card, match.component
-    for reader in _find_readers(nlp, match):
+    for reader in _find_readers(nlp, match):  # unfitted, as `_is_calibrated` refuses fitted ones
         nlp.remove_pipe(reader)
     settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)

@@ -20,15 +20,12 @@ from .messages import calib_error
 
 # A package registers a function that returns its folder of cards, under the name of each card, PIPELINE-COMPONENT.
 ENTRY_POINTS = "spacy_calib_pretrained"
-# Format name of packed parameters.
-FORMAT = "spacy-calib-pretrained"
-# Maximum size in bytes of a file of a card, and of what its parameters unpack to.
-_MAX_SIZE = 1 << 24
+FORMAT = "spacy-calib-pretrained"  # format name of packed parameters
+_MAX_SIZE = 1 << 24  # maximum bytes of a file of a card, and of what its parameters unpack to
 _FIGURES = record({"log_loss": number(), "brier": number(), "ece": number()})
 # A source that the fit did not see, with at least these fields.
 _LEFT_OUT = record({"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text})
-# The cut-offs whose precision a card has.
-CUTOFFS = tuple(i / 100 for i in range(1, 100))
+CUTOFFS = tuple(i / 100 for i in range(1, 100))  # the cut-offs whose precision a card has
 # Fewer accepted entities than this count as precision 0 on a source; the worst source may be this much below the mean.
 _MIN_ACCEPTED, _SLACK = 10, 0.1
 _COUNTS = list_of(whole(), len(CUTOFFS), len(CUTOFFS))
@@ -102,10 +99,11 @@ class Card:
         return f"{len(self.data['biases'])} sources, each left out of a fit once"
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
-        """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.
+        """Return the cut-off for a precision, or the card's default one if that is None.
 
-        RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": mean and lowest precision of the card's
-            sources; "kept": mean share of the right entities that are accepted. RAISES C839: no cut-off reaches the precision.
+        RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": mean and lowest precision on the card's
+            sources; "kept": mean share of the right entities that are accepted. None if the card has no cut-offs.
+        RAISES C839: no cut-off reaches the precision.
         """
         cutoffs = self.data["cutoffs"]
         if cutoffs is None:
@@ -155,7 +153,7 @@ def read_card(file: Path) -> Card:
 
 
 def with_checksum(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of a card with the checksum of it and of its parameters, if the folder has them."""
+    """Return the content of a card (`data`) with "checksum", of it and of the file of its parameters if `folder` has that."""
     content = json.dumps({**data, "checksum": ""}, sort_keys=True).encode()
     file = folder / str(data["parameters"])
     return {**data, "checksum": hashlib.sha256(content + (_read_bytes(file) if file.is_file() else b"")).hexdigest()}
@@ -204,12 +202,13 @@ def find_card(name: str | Path) -> Card:
 
 
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Return for each of CUTOFFS "mean" and "worst" precision over the sources, and "kept", the mean share of right ones kept.
+    """Return for each of CUTOFFS its precision and recall on sources, data sets that the fit did not see.
 
     sources (Sequence): For each source "right", its number of right entities, and "above": how many entities are "accepted" at
-    each cut-off, and how many of them are "right".
+    each cut-off, and how many of them are "right". RETURNS (list[dict]): "cutoff"; "mean", "worst": mean and lowest precision
+    of the sources, 0 on one with fewer than 10 accepted entities; "kept": mean share of the right entities that are accepted.
     """
-    # Arrays of shape (n_sources, n_cutoffs).
+    # Both have the shape (n_sources, n_cutoffs).
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)
     recall = n_right / np.maximum([[source["right"]] for source in sources], 1)

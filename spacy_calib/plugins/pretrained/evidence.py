@@ -24,11 +24,9 @@ from ...types import Floats, Ints, Spans
 from . import names
 from .names import JOINERS, NameLists, load_lists, match_lists
 
-# Log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags.
-_UNIT = 4.0
+_UNIT = 4.0  # log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags
 _SYMBOLS = frozenset("@#:;/*_|<>")
-# Size of the cache of words.
-_MAX_WORDS = 1 << 16
+_MAX_WORDS = 1 << 16  # size of the cache of words
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # Columns that depend on the letters of a word alone; and flags of each word that make the columns "lower" and "capitals".
 _WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner")
@@ -38,15 +36,13 @@ COLUMNS = (
     "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS,
     "lower", "capitals", *names.COLUMNS,
 )  # fmt: skip
-# A text is in capitals if it has this share of words in capitals.
-_CAPITALS_SHARE = 0.9
+_CAPITALS_SHARE = 0.9  # a text is in capitals if it has this share of words in capitals
 # Name of a map, by the components and lists that it uses, richest first -> columns that show that these ran.
 NEEDS = {
     "ner, tagger, parser, lists": ("tagged", "parsed", "listed"), "ner, tagger, lists": ("tagged", "listed"),
     "ner, lists": ("listed",), "ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": (),
 }  # fmt: skip
-# Component -> columns that it fills.
-EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
+EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}  # component -> its columns
 # Tags of proper nouns, of all nouns and of prepositions; dependency labels that names often have; words; parts of addresses.
 _PROPER, _NOUN, _PREPOSITION = ("NNP", "NNPS"), ("NN", "NNS", "NNP", "NNPS"), ("IN", "TO")
 _ARGUMENT = ("pobj", "nsubj", "nsubjpass", "dobj", "poss", "conj", "appos", "attr")
@@ -89,7 +85,11 @@ class EntityEvidence(Part):
         )
 
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
-        """Return the evidence of each token of a Doc, (n_tokens, len(COLUMNS)). proper: P(proper noun), (n_tokens,)."""
+        """Return the evidence of each token of a Doc, (n_tokens, len(COLUMNS)).
+
+        proper (Floats): P(proper noun), (n_tokens,). is_tagged, is_parsed (bool): Whether the tagger could be read, and whether
+        the pipeline has a parser. lists (NameLists | None): Lists of names to look words up in.
+        """
         n, strings = len(doc), doc.vocab.strings
         tags, dependencies, lower_words = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3).T
 
@@ -112,7 +112,7 @@ class EntityEvidence(Part):
         )
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
-        """Return the COLUMNS from "letters" on for the words of a Doc, (n_words, n_columns); without lists theirs are 0."""
+        """Return the COLUMNS from "letters" on of a Doc's words, (n_words, n_columns); without `lists` theirs are 0."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
         for word in words:
@@ -167,8 +167,7 @@ def _depths(doc: Doc) -> Floats:
 
     As in `Span.root`, punctuation and white space without dependents count as deepest.
     """
-    # From each token to its head, 0 at a root; spaCy's array is unsigned.
-    offsets = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)
+    offsets = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # to each head, 0 at a root; unsigned in spaCy
     tokens = ancestors = np.arange(len(doc))
     has_dependents = np.isin(tokens, (tokens + offsets)[offsets != 0])
     is_punct_or_space = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
@@ -181,7 +180,7 @@ def _depths(doc: Doc) -> Floats:
 
 
 def _find_unknown(fields: Mapping[str, Any]) -> str:
-    """Return a clause on the first unknown name, of a map or of evidence, in a saved EntityMap; "" if there is none."""
+    """Return a clause on the first unknown name, of a map or of evidence, in the saved `fields` of an EntityMap; "" if none."""
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
@@ -265,14 +264,14 @@ class SpanEvidence:
         }
 
     def _index_tokens(self) -> None:
-        """Set `_tokens`, those of all entities without joiners inside ("Zeta-Jones" has two), and each one's place in them."""
+        """Set `_tokens`, the tokens of all entities without joiners inside ("Zeta-Jones" has two), and for each entity their
+        number (`_lengths`) and the index in `_tokens` of the first and last (`_firsts`, `_lasts`)."""
         spans = self.spans
         firsts, lengths = firsts_of(spans), spans.ends - spans.starts  # firsts: index in `tokens` of each entity's first token
         tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
         is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
         is_word = ~(is_inside & (self._columns["joiner"][tokens] > 0))
         self._tokens, self._lengths = tokens[is_word], np.add.reduceat(is_word, firsts, dtype=np.intp)
-        # Indices in `_tokens` of the first and the last token of each entity.
         self._firsts = np.cumsum(self._lengths) - self._lengths
         self._lasts = self._firsts + self._lengths - 1
 
@@ -315,7 +314,7 @@ class SpanEvidence:
         return match_lists(types, columns, starts, ends, self._firsts, self._lasts)
 
     def _value_at(self, name: str, tokens: Ints) -> Floats:
-        """Return a column at one token per entity, (n,); 0 for a token in another Doc than the entity. tokens: Indices."""
+        """Return a column at one of `tokens` per entity, (n,): 0 if this token is outside of the entity's Doc."""
         n = len(self._docs) - 1  # number of tokens, and index of the -1 that ends _docs
         tokens = np.where((tokens < 0) | (tokens >= n), n, tokens)
         is_same_doc = self._docs[tokens] == self._docs[self.spans.starts]

@@ -45,7 +45,8 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others. RETURNS (tuple): (matches; component -> why it gets no card although it is like that of one).
+    speech, "" only others. RETURNS (tuple): (matches; name of a component that gets no card -> the reason, if its labels are
+    similar to those of a card, or if another component gets the card's pipe; other components without a card are not in it).
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: `card` does not fit.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
@@ -54,14 +55,14 @@ def find_matches(
     for name in nlp.component_names if requested is None else dict.fromkeys(requested):
         pipe: Any = dict(nlp.components).get(name)
         similar = [candidate for candidate in cards if candidate.data["language"] == nlp.lang and _is_similar(candidate, pipe)]
-        fitting = [candidate for candidate in similar if candidate.labels == tuple(pipe.labels)]
+        fitting = [candidate for candidate in similar if candidate.labels == tuple(pipe.labels)]  # all labels, in this order
         if fitting and name in nlp.disabled:
             disabled_names.append(name)
         elif fitting:
             matches.append(_find_best(nlp, fitting, name))
         elif similar:
             reasons[name] = _compare_labels(similar[0].labels, pipe.labels)
-        if not fitting and requested is not None:
+        if not fitting and requested is not None:  # each requested component must get a card
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card_error(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
     if disabled_names and (requested is not None or not matches):
@@ -75,7 +76,8 @@ def find_matches(
 
 
 def _resolve_conflicts(matches: Sequence[Match], reasons: dict[str, str]) -> list[Match]:
-    """Return one match for each name of a pipe (`Card.attr`), that with the fewest changed components; add why to `reasons`."""
+    """Return the match with the fewest changed components for each name of a pipe (`Card.attr`), and add the components of the
+    other matches to `reasons`: component -> why it gets no card."""
     best_matches: dict[str, Match] = {}
     for match in sorted(matches, key=lambda match: len(match.changed_components)):
         best = best_matches.setdefault(match.card.attr, match)
@@ -102,9 +104,10 @@ def _compare_labels(card_labels: Sequence[str], labels: Sequence[str]) -> str:
 
 
 def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
-    """Return the match with the fewest changed components; ties go to the card for the pipeline's name, then to the first.
+    """Match a component with that of the `cards` with the fewest changed components.
 
-    A component that only gives evidence (the tagger, for entities) may be missing or disabled: the card has a map without it.
+    Ties go to the card for the pipeline's name, then to the first. A component that only gives evidence (the tagger, for
+    entities) may be missing or disabled: the card has a map without it.
     """
 
     def match(card: Card) -> Match:
@@ -123,7 +126,8 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
 
 def _no_card_error(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
-    """Return the error that the requested card does not fit a component (C835), or no card does (C834). why: Reason or ""."""
+    """Return the error that the requested card does not fit a component (C835), or if `card` is None, that none does (C834).
+    component (str): The component, in words. cards (Sequence[Card]): All cards considered. why (str): The reason, or ""."""
     why = f" ({why})" if why else ""
     if card is not None:
         target = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
@@ -177,9 +181,10 @@ def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]
 
 
 def check_scores(match: Match, raw_log_odds: Floats, nlp: Language) -> None:
-    """Check that scores on the card's sentences are like those that the card was fitted on. RAISES C836: they are not.
+    """Check that scores on the sentences of a card are like those that it was fitted on. RAISES C836: they are not.
 
-    raw_log_odds (Floats): Of predictions there, from `probe`, (n_predictions,). nlp (Language): To name what changes tokens.
+    match (Match): The card, and the component with these scores. raw_log_odds (Floats): Of the predictions in the sentences,
+    from `probe`, (n_predictions,). nlp (Language): The pipeline, of which the error names components that change tokens.
     """
     reference: Any = match.card.data["probe"]
     mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")

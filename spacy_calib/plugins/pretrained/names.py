@@ -22,19 +22,16 @@ KINDS = (
     "places", "large_places", "organizations", "first_names", "surnames", "ordinary_words", "organization_first",
     "organization_last",
 )  # fmt: skip
-# The kinds that list phrases; the others list words.
-PHRASES = KINDS[:3]
+PHRASES = KINDS[:3]  # the kinds that list phrases; the others list words
 # Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at
 # the token, as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
 COLUMNS = ("listed", *KINDS)
 # Letters that Unicode does not decompose.
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe",
     "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
-# Tokens that join the words of a name, which are ignored inside an entity.
-JOINERS = frozenset("&.'’/-‐‑–")
+JOINERS = frozenset("&.'’/-‐‑–")  # tokens that join the words of a name, which are ignored inside an entity
 _WORDS = re.compile(r"[^\W_]+")
-# Entity types that the lists are about.
-PERSONS, LOCATIONS, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)
+PERSONS, LOCATIONS, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)  # entity types that the lists are about
 
 
 def list_folder() -> Path:
@@ -104,7 +101,7 @@ class NameLists:
 
 @cache
 def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
-    """Load lists, given (name, checksum) of each. RETURNS: None for no lists, or, with warning CW87, if a checksum differs."""
+    """Load lists, given (name, checksum) of each. RETURNS: None if none is given, or, with warning CW87, if one changed."""
     entries: dict[str, set[str]] = {}
     for name, list_checksum in checksums:
         try:

@@ -30,6 +30,6 @@ class PosSource(SoftmaxSource):
         return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)  # sums
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
-        """Return (the parts of speech, for each label of the morphologizer, "Case=Nom|POS=PRON", the index of its own)."""
+        """Return (the distinct parts of speech; for each label, such as "Case=Nom|POS=PRON", the index of its own or -1)."""
         parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
         return merge_labels(parts)

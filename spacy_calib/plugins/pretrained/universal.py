@@ -67,7 +67,7 @@ class UniversalCard(Card):
 
 
 def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -> UniversalCard:
-    """Make the card for the first recognizer among some components; None considers all. RAISES C842: none is suitable."""
+    """Make the card for the first recognizer among components, given by name; None: all. RAISES C842: none is suitable."""
     names = [components] if isinstance(components, str) else nlp.component_names if components is None else components
     obstacles = {name: _find_obstacle(dict(nlp.components).get(name)) for name in names}
     recognizers = sorted((name for name in names if not obstacles[name]), key=nlp.disabled.__contains__)  # enabled first
@@ -87,7 +87,7 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
 
 
 def _find_obstacle(recognizer: Any) -> str:
-    """Return why the card "universal" does not suit a component; "" if it does."""
+    """Return why the card "universal" does not suit a component (None: it is not in the pipeline); "" if it does."""
     source = NerSource()
     if not source.supports(recognizer):
         return "is not in the pipeline" if recognizer is None else "is no recognizer of spaCy (ner)"
@@ -107,7 +107,8 @@ def read_examples(language: str) -> list[str]:
 
 
 def _make_state(component: str, recognizer: Any) -> PipeState:
-    """Return a calib pipe's state: identity maps for tokens, LINE for entities, and no score for labels of other types."""
+    """Return the state of a calib pipe for a recognizer with the name `component`: identity maps for tokens, LINE for entities;
+    only persons, places and organizations get scores."""
     labels = NerSource(component).span_labels(recognizer)
     label_map = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), label_map)

@@ -26,13 +26,10 @@ if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
 
 MAX_ERRORS = 20
-# Maximum number of errors with the same predicted and gold label.
-MAX_OF_KIND = 3
-# Annotations whose labels are called tags.
-TAGS = ("tag", "pos", "morph")
+MAX_OF_KIND = 3  # maximum number of errors with the same predicted and gold label
+TAGS = ("tag", "pos", "morph")  # annotations whose labels are called tags
 _KINDS = ("raw", "calibrated")
-# Keys of `metrics.table.calibration_table`.
-TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
+TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")  # keys of `metrics.table.calibration_table`
 
 
 def view_contents(
@@ -40,7 +37,8 @@ def view_contents(
 ) -> dict[str, Any]:
     """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
-    view (JudgedView): Their pairs with gold, not empty. results (Mapping): Evaluation of these: keys of TABLE, "never_right".
+    corpus (ScoredCorpus): All scored tokens. view (JudgedView): The scores of the tokens, or entities, with gold; not empty.
+    results (Mapping): Their evaluation: keys of TABLE, "never_right", and perhaps "slices".
     facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and more on the pipe.
     RETURNS (dict): The facts; "unit" (the view's kind), "called" (words for one span, for several), "noun" ("tag" or "label"),
     "bins" and "documents" (numbers), "counted" and "by" (the documents in words); results: "verdict", "never_right", "accuracy"
@@ -88,7 +86,7 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
-    """Return (1.0 if the top label is right, else 0.0; number of the document) of each token or entity, (n_units,) each."""
+    """Return (1.0 if the top label is right, else 0.0; its document's number) for each unit of the view, (n_units,) each."""
     pairs = view.pairs
     if view.kind == "entities":  # each has one pair
         return pairs.hits.astype(np.float64), view.documents
@@ -100,7 +98,7 @@ def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
 
 
 def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the table of figures: a row each for SMCE, mean GMCE, ECE and all metrics.
+    """Return the table of figures: a row each for SMCE, mean GMCE, ECE and all metrics. table: `calibration_table` of the view.
 
     RETURNS (list[dict]): The keys of each row; a value is None if unknown:
         name, title: Of the statistic. raw, calibrated: Its value by the raw and the calibrated scores.
@@ -121,7 +119,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw_interval: Any = None, interval: Any = None) -> dict[str, Any]:
-    """Return a row of `figures` from a row of a table; `interval`, of the calibrated value, is by default that in the table."""
+    """Return a row of `figures` from a row of a table, with intervals of its raw and calibrated value (default: of the row)."""
     raw_low, raw_high = _bounds(raw_interval)
     low, high = (row.get("true_low"), row.get("true_high")) if interval is None else _bounds(interval)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -144,10 +142,10 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
 
 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the table of tag groups, with errors and intervals, as Table 1 of Kranzlein et al. (2021).
+    """Return the table of the view's tag groups, with errors and intervals, as Table 1 of Kranzlein et al. (2021).
 
-    rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each with "names" of the tags, their "least"
-    and "most" frequency, "share" of gold labels, "units" (tokens with a pair), interval of the raw error, relative "change".
+    rows (list): Of the table of errors, one per group. RETURNS (list[dict]): These, with "names" of the tags, "least", "most"
+    frequency, "share" of gold labels, "units" (tokens with a pair), interval "raw_low", "raw_high" of "raw", relative "change".
     """
     extended_rows = []
     for index, (row, pair_index) in enumerate(zip(rows, group_slices(view.pairs, view.groups), strict=True)):
@@ -160,7 +158,7 @@ def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
-    """Return "names" of a group's tags, "least" and "most" frequency, and their "share" of all gold labels."""
+    """Return "names" of a group's tags, their "least" and "most" frequency, and "share" of gold labels. group: Its number."""
     tags, counts = view.groups.tags_in(group), view.groups.counts
     total = int(counts.sum())
     tag_counts = counts[tags]
@@ -173,7 +171,7 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
 
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return up to MAX_ERRORS wrong predictions, highest score first, by `describe_pair`; MAX_OF_KIND per (label, gold)."""
+    """Describe up to MAX_ERRORS wrong predictions of a view, highest score first; up to MAX_OF_KIND per (label, gold label)."""
     predicted_pairs = predicted_indices(corpus, view)
     wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]

@@ -18,7 +18,7 @@ def file_text(name: str) -> str:
 
 
 def render_template(name: str, filters: Mapping[str, Callable[..., str]] | None = None, **values: Any) -> str:
-    """Fill in a Jinja template in this folder; values are escaped. filters (Mapping): Name in the template -> function."""
+    """Return a Jinja template in this folder, filled in with escaped values. filters (Mapping): Name in it -> function."""
     from jinja2 import Environment
 
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -69,7 +69,7 @@ FIGURE_NAMES = {
 
 
 def make_visible(data: Any) -> Any:
-    """Replace control characters in all texts, since HTML does not allow them all."""
+    """Make control characters visible in all texts in dicts and lists, since HTML does not allow them all."""
     if isinstance(data, str):
         return visible(data, keep="\n\t")
     if isinstance(data, Mapping):
@@ -88,7 +88,7 @@ def count(value: int | None) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """Format a share (0 to 1) in percent; None as a dash."""
+    """Format a share (0 to 1) in percent with `digits` decimals; None as a dash."""
     return "–" if value is None else f"{100 * value:.{digits}f}\u00a0%"
 
 
@@ -110,6 +110,6 @@ def tie(text: str) -> str:
 
 
 def bounds(row: Mapping[str, Any], kind: str, digits: int = 4) -> str:
-    """Return "LOW to HIGH" from row[KIND_low], row[KIND_high]; "" if one is missing."""
+    """Format "LOW to HIGH" from row["<kind>_low"] and row["<kind>_high"] with `digits` decimals; "" if one is missing."""
     low, high = row.get(f"{kind}_low"), row.get(f"{kind}_high")
     return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
-    """Write the report page to files; return its contents. RAISES C005, C030: too few pairs. C055: a file is not written."""
+    """Write an evaluation's report page to `paths`; return its contents. RAISES C005, C030: too few pairs. C055: no writing."""
     from ...cli.shared.writing import write_text
     from .page import render_report
 
@@ -31,7 +31,7 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the contents of the report page, which `render_report` takes. RAISES C005: there are too few pairs."""
+    """Return the contents of an evaluation's report page, for `render_report`. RAISES C005: there are too few pairs."""
     views, notes = [], list(evaluation.notes)
     for table in evaluation.shown:
         pipe_views, pipe_notes = pipe_contents(table)
@@ -52,7 +52,7 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return (contents by `view_contents` of a pipe's tokens and its entities; a sentence for each without pairs)."""
+    """Return (`view_contents` of a pipe's tokens and entities; a sentence for each without pairs). table: Its evaluation."""
     from .contents import view_contents
 
     facts = {  # without folder names
@@ -77,7 +77,7 @@ def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the section "How this was made": term -> description."""
+    """Return the section "How this was made": term -> description. views: From `view_contents`, at least one."""
     versions = {}
     for package in ("spacy-calib", "spacy", "numpy"):
         with contextlib.suppress(ImportError):
@@ -98,7 +98,7 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
 
 
 def fit_in_words(table: PipeTable) -> str:
-    """Describe in one line what a pipe calibrates, and how it was fitted."""
+    """Describe in one line what the pipe of an evaluation calibrates, and how it was fitted."""
     info = table.pipe.fit_info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",

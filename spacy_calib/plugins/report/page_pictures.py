@@ -11,8 +11,7 @@ from ...errors import CalibError
 from ...optional import figure_class, picture_bytes
 from .plots import CALIBRATED_COLOR, RAW_COLOR, draw_picture
 
-# Maximum number of groups and slices with pictures of their own.
-MAX_DRAWN = 12
+MAX_DRAWN = 12  # maximum number of groups, and of slices, with pictures of their own
 # Colour in a picture -> variable of the style sheet; greys follow by their lightness.
 _COLORS = {RAW_COLOR.lower(): "raw", CALIBRATED_COLOR.lower(): "calibrated"}
 _GREYS = ((0x40, "ink"), (0x80, "quiet"), (0xD0, "line"), (0xF0, "floor"), (0x100, "ground"))
@@ -98,7 +97,7 @@ def _adapt_attribute(name: str, value: str, prefix: str) -> str:
 
 
 def _css_variable(color: re.Match[str]) -> str:
-    """Return the CSS variable for a colour in a picture, such as "#d55e00"; for greys by their lightness."""
+    """Return the CSS variable for a colour in a picture, matched as "#d55e00" for instance; for greys by their lightness."""
     lightness = int(color[0][1:3], 16)  # the red part, which is as large as green and blue in a grey
     name = _COLORS.get(color[0]) or next(name for limit, name in _GREYS if lightness < limit)
     return f"var(--{name})"

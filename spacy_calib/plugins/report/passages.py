@@ -9,10 +9,8 @@ if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
     from ...pairs.scored_corpus import ScoredCorpus
 
-# Maximum number of tokens on either side.
-WINDOW = 18
-# Maximum number of characters that are shown of a document.
-_MAX_CHARACTERS = 400
+WINDOW = 18  # maximum number of tokens on either side
+_MAX_CHARACTERS = 400  # maximum number of characters that are shown of a document
 
 
 class Passage(NamedTuple):
@@ -24,7 +22,7 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return tokens start:end with up to WINDOW tokens of the sentence on either side; "…" marks a cut.
+    """Return tokens start:end of a corpus with up to WINDOW tokens of the sentence on either side; "…" marks a cut.
 
     If the corpus has documents as rows, return the document without its neighbours, cut after _MAX_CHARACTERS characters.
     """
@@ -39,20 +37,23 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
 
 
 def _join_words(corpus: ScoredCorpus, first: int, last: int) -> str:
-    """Return the text of the tokens first:last, with the spaces between them."""
+    """Return the text of the tokens first:last of a corpus, with the spaces between them."""
     words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 
 
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
-    """Return the gold labels of tokens start:end as a text; a run of equal labels counts once, an unknown label is "?"."""
+    """Return the gold labels of tokens start:end of a corpus as a text: equal neighbours once, "?" for an unknown label."""
     labels = corpus.gold[start:end].tolist()
     run_labels = [label for i, label in enumerate(labels) if not i or label != labels[i - 1]]
     return " ".join(corpus.names[label] if label >= 0 else "?" for label in run_labels)
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Describe a pair: words "before", "text", "after", "carried" (predicted label), "gold", both scores. pair: Its index."""
+    """Describe a pair of a view. corpus (ScoredCorpus): All tokens. pair (int): Index in the view.
+
+    RETURNS (dict): Words "before", "text", "after", "carried" (predicted label), "gold" (label), scores "raw", "calibrated".
+    """
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":
         label_name = view.labels[int(view.pairs.tags[pair])]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def write_pictures(
     evaluation: Evaluation, paths: Sequence[Path], kind: str | None = None, tags: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Write the pictures of the first pipe, and return their numbers.
+    """Write the pictures of the first pipe in an evaluation, and return their numbers, by `picture_numbers`.
 
     paths: Files, or folders for several pictures; without any, the numbers are only returned. kind (str | None): Name of a
-    picture, or "all". tags: For the picture "tags".
+    picture, or "all"; None for the default of each path. tags: Tags to draw, in the picture "tags".
     RAISES C005, C030, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
     targets = picture_files(paths, kind, tags)  # (name of a picture, its file)
@@ -40,12 +40,12 @@ def write_pictures(
 
 
 def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str]) -> dict[str, Any]:
-    """Return the numbers of pictures of the first pipe.
+    """Return the numbers of pictures of the first pipe in an evaluation.
 
-    names (Iterable[str]): Names of pictures, as in `plot_data.picture_rows`. tags (Sequence[str]): For the picture "tags".
+    names (Iterable[str]): Names of pictures, as in `plot_data.picture_rows`. tags (Sequence[str]): Tags of the picture "tags".
     RETURNS (dict): "pipe" (name), "unit" (word for a token etc.), "pairs" (number), and "numbers": name of each picture ->
-    panels as in `plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C005: there are fewer pairs than bins. C098: it has no such tag.
+    its rows, from `plot_data.picture_rows`.
+    RAISES C005: there are fewer pairs than bins. C098: the pipe has no such tag.
     """
     from .plot_data import picture_rows
 
@@ -69,7 +69,7 @@ def unit_to_draw(table: PipeTable) -> UnitTable:
 
 
 def picture_title(evaluation: Evaluation) -> str:
-    """Return the title of all pictures: component, pipeline, data, a warning if these are the fit data, and the unit."""
+    """Return the title of an evaluation's pictures: component, pipeline, data, a warning if these are the fit data, unit."""
     table = evaluation.shown[0]
     model = f"{table.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if table.seen and table.seen["many"] else ""

@@ -19,12 +19,9 @@ if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
 
 HISTOGRAM_BINS = 20
-# Minimum number of pairs in each bin of a tag.
-PER_BIN = 20
-# Shares of the top labels in the curve of accuracy against coverage.
-COVERAGE = tuple(percent / 100 for percent in range(1, 101))
-# A bin with less than this share of the average number of pairs is joined to its neighbour.
-REMNANT = 0.1
+PER_BIN = 20  # minimum number of pairs in each bin of a tag
+COVERAGE = tuple(percent / 100 for percent in range(1, 101))  # shares of the top labels in the curve of accuracy
+REMNANT = 0.1  # a bin with less than this share of the average number of pairs is joined to its neighbour
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Panel:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Panel:
-        """Build a panel from the plain data that `dataclasses.asdict` makes of it."""
+        """Build a panel from `state`, the plain data that `dataclasses.asdict` makes of a panel."""
         return cls(**{**state, "raw": Curve(**state["raw"]), "calibrated": Curve(**state["calibrated"])})
 
 
@@ -65,7 +62,7 @@ def picture_rows(name: str, view: JudgedView, errors: list[dict[str, Any]], tags
     """Return the numbers of one picture as plain data: its panels (`Panel`), its errors or its coverage curves.
 
     name (str): "reliability", "top", "groups", "tags", "errors" or "coverage". errors (list): Rows of the table of errors
-    (`metrics.table.ErrorRow`). tags (Sequence[str]): Tags of the picture "tags", all of which are labels of the view.
+    (`metrics.table.error_row`). tags (Sequence[str]): Tags of the picture "tags", all of which are labels of the view.
     """
     pairs, calibrated, labels, n_bins = view.pairs, view.calibrated, view.labels, view.n_bins
     noun = "tag" if view.kind == "tokens" else "label"
@@ -91,7 +88,7 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Return the reliability curve of n scores and hits, (n,) each, over `n_bins` adaptive bins.
+    """Return the reliability curve of n scores and hits (whether each is right), (n,) each, over `n_bins` adaptive bins.
 
     norm (str): Error of the curve: "l2", root mean square distance of mean score and share of hits in a bin, or "l1", mean
     distance. RAISES C001: values out of range. C002: lengths differ.
@@ -107,24 +104,25 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm
 
 
 def without_remnants(table: BinTable, n_bins: int) -> BinTable:
-    """Join each bin with less than REMNANT of the average number of pairs to the bin below, the lowest to the bin above.
+    """Join bins with less than REMNANT of the average number of pairs (all / n_bins) to the bin below, the lowest upwards.
 
     With many equal scores (isotonic regression) some adaptive bins have few pairs, and intervals as wide as the picture.
     """
     small = table.counts < REMNANT * table.counts.sum() / n_bins
-    target = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))  # the bin that each bin joins, -1: none below
+    # The large bin that each bin joins: itself or, for a small one, the last large one below it (-1 if there is none).
+    target = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))
     large = np.flatnonzero(~small)
     if not small.any() or not len(large):
         return table
     target = np.where(target < 0, large[0], target)
-    new_bin = np.searchsorted(large, target)
+    new_bin = np.searchsorted(large, target)  # number of this large bin among the large ones
     counts: Floats = np.bincount(new_bin, table.counts).astype(np.float64)
     means = [np.bincount(new_bin, table.counts * values) / counts for values in (table.mean_score, table.mean_hit)]
     return BinTable(counts, *means)
 
 
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Return (low, high) of the 95 % interval of each share of hits, shape as `shares` (Wilson 1927, score interval).
+    """Return (low, high) of the 95 % interval of each share of hits among `counts` pairs (Wilson 1927, score interval).
 
     The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width without a miss.
     """
@@ -139,18 +137,21 @@ def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
 def reliability_panel(
     raw: ArrayLike, calibrated: ArrayLike, hits: ArrayLike, title: str = "", note: str = "", n_bins: int = 10, norm: str = "l2"
 ) -> Panel:
-    """Return the numbers of a diagram of n pairs. n_bins, norm and errors: as for `reliability_curve`."""
+    """Return the numbers of a diagram of n pairs: raw and calibrated scores, and hits (whether each is right), (n,) each.
+
+    title, note (str): Texts above it. n_bins, norm and errors: as for `reliability_curve`.
+    """
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
-    """Return the numbers of a diagram of the pairs at `index`. calibrated (Floats): Calibrated score of every pair."""
+    """Return the numbers of a diagram of the pairs at `index`. calibrated: Of all pairs. Rest: As for `reliability_panel`."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
 def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
-    """Return the diagram of top labels, whose scores are in the attribute `calib_score`; its error is the ECE (norm "l1")."""
+    """Return the diagram of the top labels (attribute `calib_score`); its error is the ECE. calibrated: Score of all pairs."""
     top = top_pairs(pairs)
     note = f"{len(top):,} top labels"
     return _subset_panel(pairs, calibrated, top, "calib_score", note, n_bins, "l1")
@@ -173,7 +174,8 @@ def group_panels(
 ) -> list[Panel]:
     """Return a panel for each group of tags, with its tags and their frequencies (Kranzlein et al. 2021, Table 1).
 
-    labels (Sequence[str]): Names of the tags, which `pairs.tags` are indices of. noun (str): Word for a tag.
+    calibrated (Floats): Calibrated score of each pair. labels (Sequence[str]): Names of the tags (`pairs.tags`), by index.
+    n_bins (int): Number of adaptive bins. noun (str): Word for a tag.
     """
     return [
         _subset_panel(pairs, calibrated, index, f"Group {name}", group_note(groups, group, labels, noun), n_bins)
@@ -182,7 +184,7 @@ def group_panels(
 
 
 def group_note(groups: Groups, index: int, labels: Sequence[str], noun: str = "tag") -> str:
-    """Return the text above a group's diagram: number, first two names (of `labels`), and gold frequencies of its tags."""
+    """Return the text above the diagram of group `index`: number of its tags, names (labels) of two, and gold frequencies."""
     tags = groups.tags_in(index)  # the most frequent first
     if not len(tags):
         return f"no {noun}s"
@@ -200,7 +202,7 @@ def cut_text(text: str, width: int = 28) -> str:
 
 
 def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Sequence[str], n_bins: int = 10) -> list[Panel]:
-    """Return the diagram of the pairs of each of `tags`. labels (Sequence[str]): Names that `pairs.tags` are indices of."""
+    """Return the diagram of each of `tags`. calibrated: Score of each pair. labels: Names of `pairs.tags`. n_bins: At most."""
     panels = []
     for tag in tags:
         index = np.flatnonzero(pairs.tags == list(labels).index(tag))
@@ -210,6 +212,6 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
 
 
 def error_marks(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows (`metrics.table.ErrorRow` as dicts) that have an error, with a "name" for the picture added."""
+    """Return the rows of errors (`metrics.table.error_row`) that have an error, with a "name" for the picture added."""
     names = {"all": "all (SMCE)", "mean": "mean (GMCE)"}
     return [{"name": names.get(row["group"], f"group {row['group']}"), **row} for row in rows if row["raw"] is not None]

@@ -18,12 +18,11 @@ RAW: dict[str, Any] = {"color": RAW_COLOR, "marker": "o", "linestyle": "--", "ma
 CALIBRATED: dict[str, Any] = {"color": CALIBRATED_COLOR, "marker": "s", "linestyle": "-"}
 LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
 QUIET = "0.35"
-# Letters of a title per inch, at matplotlib's medium size; few enough for wide letters.
-_LETTERS_AN_INCH = 10
+_LETTERS_AN_INCH = 10  # letters of a title per inch, at matplotlib's medium size; few enough for wide letters
 
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
-    """Return `ax`, or the axes of a new figure of this size in inches if it is None."""
+    """Return `ax`, or the axes of a new figure of this width and height in inches if it is None."""
     return figure_class()(figsize=(width, height), layout="constrained").subplots() if ax is None else ax
 
 
@@ -55,7 +54,7 @@ def reliability_diagram(
 
 
 def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
-    """Draw a reliability curve with its intervals; a curve without bins is left out. look: Arguments of `errorbar`."""
+    """Draw a reliability curve with its intervals on `ax`, unless it has no bins. look (dict): Arguments of `errorbar`."""
     if curve.error is None:
         return
     scores, right, low, high = (np.array(values) for values in (curve.scores, curve.right, curve.low, curve.high))
@@ -90,17 +89,15 @@ def quiet_frame(ax: Any) -> None:
     ax.minorticks_off()
 
 
-# Name of a picture of panels -> name of the error in its legend.
-_MEASURES = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}
-# Width in inches of the errors on a page, and in a file.
-_PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0
+_MEASURES = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}  # picture of panels -> name of the error in its legend
+_PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0  # in inches, of the errors on a page, and in a file
 
 
 def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, on_page: bool = False) -> Any:
     """Draw a picture of `calib evaluate`.
 
     name (str), rows (Sequence[dict]): As in `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title
-    (str): Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
+    (str): Above it. on_page (bool): Draw it for the page: narrow, and without histograms.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
     if name in ("errors", "slices"):
@@ -120,7 +117,7 @@ def _errors_height(rows: Sequence[dict[str, Any]]) -> float:
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw reliability diagrams in a new figure, and return it.
+    """Draw a reliability diagram of each panel in a new figure, and return the figure.
 
     measure (str): Name in the legends of the calibration error of a curve: "SMCE" of all pairs, "GMCE" of a group, "ECE" of top
     labels. histograms (bool): Draw a histogram of the scores below each. columns (int | None): Diagrams in a row; None for all.
@@ -159,7 +156,7 @@ def add_title(figure: Any, title: str) -> Any:
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
-    """Draw one reliability diagram: diagonal, both curves, title and legend."""
+    """Draw a reliability diagram on `ax`: diagonal, both curves, title and legend. measure (str): Name of the error in it."""
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
     for name, look in LOOKS.items():
         draw_curve(ax, getattr(panel, name), name, look)
@@ -183,7 +180,6 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
     """Plot the calibration error before and after calibration, overall and by group (Kranzlein et al. 2021, Figure 3).
 
     Each row has a circle (raw), an arrow, a square (calibrated), the 95 % interval of the true error, and a grey noise floor.
-
     rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`. ax (matplotlib.axes.Axes | None): Axes to draw on;
     None makes a new figure. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
 
@@ -206,7 +202,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None) -> Any:
 
 
 def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
-    """Draw a row of errors (`mark`, by `error_marks`) at height `row`: arrow from raw to calibrated, interval, noise floor."""
+    """Draw a row of errors (`mark`, by `error_marks`) on `ax` at height `row`: arrow (raw to calibrated), interval, floor."""
     raw, calibrated = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
         ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)

@@ -46,8 +46,7 @@ def render(
     """Render Docs as HTML by `displacy.render`, with the score of each label beside it.
 
     The stronger the colour, the lower is `Token._.<attr>_score` or `Span._.<attr>_score`. A Doc's `user_data["title"]` becomes
-    its heading; so does the category of a Doc whose scores are of the whole text.
-
+    its heading. If the scores are of the whole text, all of it is marked with its category.
     docs (Doc | Span | Iterable): Docs or Spans to show. Only the scores on them are read; no pipeline is needed. style (str):
     "tokens", or "ents" for entities (or the spans of a span categorizer). attr (str | None): Prefix of the calib pipe's
     attributes; None takes "calib", or "calib_ent" if only that has scores. page, minify, jupyter: As for `displacy.render`.
@@ -88,7 +87,7 @@ def _as_docs_or_spans(docs: Any) -> list[Doc | Span]:
 
 
 def _find_pipe_attr(parts: list[Doc | Span], style: str) -> str:
-    """Return the prefix of the pipe to show: "calib", or "calib_ent" if only that pipe has scores (of spans, for "ents")."""
+    """Return the attribute prefix for `parts`: "calib", or "calib_ent" if only it has scores (of spans, for style "ents")."""
     views = [doc_view(part.doc, DEFAULT_ATTR) for part in parts]
     default_views = [view for view in views if view is not None and (style == "tokens" or view.ents)]
     has_entities = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
@@ -96,7 +95,7 @@ def _find_pipe_attr(parts: list[Doc | Span], style: str) -> str:
 
 
 def _get_view(doc: Doc, attr: str) -> DocCalib | None:
-    """Return the scores of a Doc; None if it has no tokens. RAISES C095: it has tokens and no scores."""
+    """Return the scores of a Doc under the prefix `attr`; None if it has no tokens. RAISES C095: it has tokens, no scores."""
     view = doc_view(doc, attr)
     if view is None and len(doc):
         raise calib_error("C095", text=doc.text[:40], attr=attr)
@@ -104,12 +103,12 @@ def _get_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def marks_spans(layer: str) -> bool:
-    """Return whether the scores of an annotation ("ner", "spans" and a key, "tag" ...) are of entities or other spans."""
+    """Return whether the scores of an annotation, layer ("ner", "spans:sc", "tag" ...), are of entities or other spans."""
     return plain_name(layer) in ("ner", "biluo") or layer.startswith(SPANS_PREFIX)
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each word, without label if not scored, or one for a Doc with a category. RAISES C095: no scores."""
+    """Return a Mark for each word, without label if not scored, or one for a Doc with a category. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -128,7 +127,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_spans(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each entity or labelled span, with its scores if any. RAISES C095: no scores. C096: not of spans."""
+    """Return a Mark for each entity or labelled span, with its scores if any. RAISES C095: no scores. C096: not of spans."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -140,7 +139,7 @@ def read_spans(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_units(doc: Doc, attr: str, units: Callable[[Doc], Iterable[Span]], unit_word: str) -> list[Mark]:
-    """Return a mark for each unit (a sentence or link) with a score. units: (doc) -> its units. unit_word: Their label."""
+    """Return a Mark for each unit (sentence or link) with a score. units: Doc -> its units. unit_word: Label of the Marks."""
     return [
         Mark(unit.start, unit.end, unit_word, values.raw, values.calibrated)
         for unit in units(doc)

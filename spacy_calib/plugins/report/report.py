@@ -30,7 +30,7 @@ def report(
     """Explain how well a pipeline is calibrated on one HTML page, as `spacy calib evaluate --output page.html` does.
 
     model (str | Path): Calibrated pipeline, package name or folder. data (str | Path): Gold. output (str | Path | None): File
-        for the page; None writes none. Further options: as of `evaluate`.
+        for the page; None writes none. Others: options of the command with the same names (`spacy calib evaluate --help`).
     RETURNS (dict): The page's contents: "title", "model", "data", "made", "skipped", "views". RAISES CalibError: bad input.
 
         >>> contents = report("calibrated", "test.spacy", "page.html")

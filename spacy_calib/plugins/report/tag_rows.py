@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 MAX_WORST = 6
 MAX_EXAMPLES = 3
-# With a mean gap below this share of the error, a tag is overconfident in places and underconfident in others.
-ONE_SIDED = 0.25
+ONE_SIDED = 0.25  # with a mean gap below this share of the error, a tag is overconfident in places and underconfident in others
 
 
 def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return a row for each tag with pairs, gold or predictions in the data, most pairs first.
+    """Return a row for each tag of a view with pairs, or gold or predictions in its corpus, most pairs first.
 
     RETURNS (list[dict]): "tag", "column" (index), "group", "counted" (frequency that decided the group), "gold" (frequency in
     this data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if
@@ -48,7 +47,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
 
 
 def _gold_predicted_precision(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Floats]:
-    """Return (number of gold tokens, number of predicted tokens, precision) of each tag, (n_tags,); zeros if unknown."""
+    """Return (gold tokens, predicted tokens with gold, precision) of each tag of the view, (n_tags,) each; zeros if unknown."""
     n = len(view.labels)
     if view.kind == "entities" or not view.has_label_columns:  # columns that are edit trees are no labels
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
@@ -61,7 +60,7 @@ def _gold_predicted_precision(corpus: ScoredCorpus, view: JudgedView) -> tuple[I
 
 
 def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
-    """Return means and calibration errors of the pairs at these indices (None: no pairs); errors are None for few pairs."""
+    """Return means and calibration errors of the view's pairs at `index` (None: no pairs); errors are None for few pairs."""
     if index is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
     raw, calibrated, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
@@ -77,11 +76,11 @@ def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
 
 
 def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
-    """Return the tags whose calibrated error exceeds the noise floor, the largest debiased error first.
+    """Return the tags of a view whose calibrated error exceeds the noise floor, the largest debiased error first.
 
     RETURNS (dict): "enough" (pairs that a tag needs), "judged" (number of tags with as many), "beyond" (number of those above
-    the 95 % noise floor), "tags": the worst of them, each with "tag", "pairs", "error", "floor95", "mean" (score), "right",
-    "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples".
+    the 95 % noise floor), "tags": the worst of them, each with "tag", "column", "pairs", "error", "floor95", "mean" (score),
+    "right", "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples" (from `corpus`).
     """
     slices = {tag: index for tag, index in view.tag_slices().items() if len(index) >= view.min_tag_pairs}
     debiased_errors = {
@@ -95,7 +94,7 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
 
 
 def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
-    """Return a tag's row in `worst_tags`, without examples. tag (int): Its number. index (Ints): Of its pairs, at least one."""
+    """Return a tag's row in `worst_tags`, without examples. tag (int): Its number. index (Ints): Of its pairs in the view."""
     calibrated, hits = view.calibrated[index], view.pairs.hits[index]
     error = calibration_error(calibrated, hits, view.n_bins)
     floor = noise_floor(calibrated, view.n_bins, seed=view.seed)
@@ -116,7 +115,7 @@ def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
 
 
 def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
-    """Return examples of a tag: wrong pairs with high scores, or, if it is underconfident, right pairs with low scores."""
+    """Return examples of a tag by its pairs (index): wrong ones scored high; if leaning is "modest", right ones scored low."""
     candidates = index[view.pairs.hits[index] == (leaning == "modest")]
     sign = 1.0 if leaning == "modest" else -1.0
     order = candidates[np.argsort(sign * view.calibrated[candidates], kind="stable")]

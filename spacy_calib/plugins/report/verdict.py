@@ -31,12 +31,9 @@ HEADINGS = {
     "off": "Miscalibrated",
     "unclear": "Too little data",
 }
-# An error above the noise floor, but up to this size, is small for any use that we know.
-SMALL = 0.02
-# With a higher noise floor, an error below the floor shows little.
-VAGUE = 0.05
-# A mean error of the groups of more than this many times its noise floor makes the calibration uneven.
-UNEVEN = 2.0
+SMALL = 0.02  # an error above the noise floor, but up to this size, is small for any use that we know
+VAGUE = 0.05  # with a higher noise floor, an error below the floor shows little
+UNEVEN = 2.0  # a mean error of the groups of more than this many times its noise floor makes the calibration uneven
 # The share right of pairs scored 90 %: the score, the width of the bin on either side, and the minimum number of pairs.
 REFERENCE_SCORE, BIN_WIDTH, MIN_PAIRS = 0.9, 0.05, 50
 
@@ -47,7 +44,7 @@ def noun_of(annotation: str) -> str:
 
 
 def right_at(scores: Floats, hits: Any) -> int | None:
-    """Return the percentage right of pairs scored 90 %, estimated from scores of 85 to 95 %; None for less than MIN_PAIRS."""
+    """Return the percentage right (hits) of pairs scored 90 %, estimated from 85 to 95 %; None for less than MIN_PAIRS."""
     is_near = np.abs(scores - REFERENCE_SCORE) <= BIN_WIDTH
     if is_near.sum() < MIN_PAIRS:
         return None
@@ -56,7 +53,7 @@ def right_at(scores: Floats, hits: Any) -> int | None:
 
 
 def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
-    """Return "sure" for overconfident scores, "modest" for underconfident ones, "off" for both."""
+    """Return "sure" for overconfident scores, "modest" for underconfident ones, "off" for both. hits: Whether each is right."""
     table = table_of(scores, hits, make_binner(n_bins))
     share = table.counts / table.counts.sum()
     # Overconfident scores are too far from .5: too high above it, too low below it.
@@ -89,13 +86,13 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return (whether an error exceeds its noise floor; whether its interval lies above 0; without one the first again)."""
+    """Return (whether an error exceeds its noise floor; whether its interval is above 0, or if `low` is None, the first)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 
 
 def status_of(evidence: VerdictFigures) -> str:
-    """Return the status, a key of HEADINGS.
+    """Return the status, a key of HEADINGS, for these figures.
 
     Noise floor and interval vote whether the error is more than noise. Both no: "calibrated". Both yes: "close" if the error is
     small, else the leaning. One each: "close". But if pairs scored 90 % are not right 85 to 95 % of the time, "close" becomes
@@ -132,7 +129,7 @@ def verdict(
 
     table (dict): From `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap
     with the fit data, `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Labels that are never right, by
-    `metrics.sentences.never_right`. RETURNS (dict): "status" of HEADINGS, "heading", "sentence", and lists "more", "warnings".
+    `judged_view.never_right`. RETURNS (dict): "status" of HEADINGS, "heading", "sentence", and lists "more", "warnings".
     """
     overall, *group_rows, mean_of_groups = table["errors"]
     percent_right = right_at(view.calibrated, view.pairs.hits)
@@ -161,7 +158,7 @@ def verdict(
 
 
 def _opening(status: str, noun: str, percent_right: int | None, units: str) -> str:
-    """Return the first words of the verdict for a status."""
+    """Return a status's first words. noun: Word for the component. percent_right: By `right_at`. units: Word for labels."""
     if status in ("seen", "unclear"):
         return "There is too little data for a verdict" if status == "unclear" else "No verdict: the fit used this data"
     at_90 = "" if percent_right is None else f"{units} that this {noun} scores 90 % are right {percent_right} % of the time"
@@ -177,7 +174,7 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
 
 
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
-    """Return the clause on the size of the error that follows `_opening`; "" if the opening says enough."""
+    """Return the clause on the size of the error (`evidence`) that follows `_opening`; "" if the opening says enough."""
     error, floor95 = evidence.error, evidence.floor95
     votes = exceeds_noise(error, floor95, evidence.low)  # whether noise floor, and interval, say that it is more than noise
     if status == "unclear":
@@ -202,7 +199,7 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
 
 
 def _raw_sentence(view: JudgedView, overall: dict[str, Any], error: float) -> str:
-    """Return a sentence on the raw scores: how many scored 90 % were right, and the error before and after calibration."""
+    """Return a sentence on the raw scores: how many scored 90 % were right, and the error before and after (`error`)."""
     percent_right = right_at(view.pairs.scores, view.pairs.hits)
     clause = "" if percent_right is None else f"{percent_right} % of those scored 90 % were right, and "
     better = "" if error <= overall["raw"] else " Calibration made it worse on this data."

@@ -51,7 +51,7 @@ _FIELDS, _TEXT_FAULTS = ("text", "view"), ("C732", "C733", "C734", "C735")
 
 
 class TextView(NamedTuple):
-    """A way to show a text with scores of `pipe`. name: Title. unit: Word for a labelled unit. read: (doc) -> its marks."""
+    """A way to show a text with the scores of `pipe`. name: Title. unit: Word for what has a score. read: Doc -> Marks."""
 
     name: str
     unit: str
@@ -98,7 +98,7 @@ class Viewer:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
-        """Return (status, content type, content) for a request; a bad one gets an error message of one sentence."""
+        """Return (status, content type, content) for a request (WSGI's `environ`); for a bad one an error message."""
         form: dict[str, str] = {}
         try:
             _check_origin(environ)
@@ -160,7 +160,7 @@ class Viewer:
 
 
 def _check_origin(environ: dict[str, Any]) -> None:
-    """Check that a request comes from our page. RAISES C730: it names another host (DNS rebinding) or origin."""
+    """Check that a request (WSGI's environ) is from our page. RAISES C730: it names another host (DNS rebinding) or origin."""
     port = environ["SERVER_PORT"]
     port_suffixes = [f":{port}", ""] if port == "80" else [f":{port}"]  # browsers leave out port 80
     hosts = [f"{name}{port_suffix}" for port_suffix in port_suffixes for name in (_HERE, "localhost")]
@@ -170,7 +170,7 @@ def _check_origin(environ: dict[str, Any]) -> None:
 
 
 def read_form(environ: dict[str, Any]) -> dict[str, str]:
-    """Return the fields "text" and "view" of a request. RAISES C732: it is too long. C735: it is cut off, or no form."""
+    """Return the fields "text" and "view" of a request (WSGI's environ). RAISES C732: too long. C735: cut off, or no form."""
     length_text = environ.get("CONTENT_LENGTH") or ""
     if not (length_text.isascii() and length_text.isdigit()):
         raise calib_error("C735")
@@ -186,7 +186,7 @@ def read_form(environ: dict[str, Any]) -> dict[str, str]:
 
 
 def expected_right_sentence(marks: Sequence[Mark], unit: str) -> str:
-    """Return a sentence with the expected number of right units, by calibrated and raw scores. unit (str): Word for a unit."""
+    """Return a sentence: how many units are expected to be right by the scores of their marks. unit (str): Word for a unit."""
     scores = [(mark.calibrated, mark.raw) for mark in marks if mark.calibrated is not None and mark.raw is not None]
     if not scores:
         return "Nothing in it has a score."
@@ -196,7 +196,7 @@ def expected_right_sentence(marks: Sequence[Mark], unit: str) -> str:
 
 
 def _html_of(doc: Doc, marks: Sequence[Mark], kind: str) -> Any:
-    """Return displaCy's HTML of a Doc with its marks. It does not use `displacy.render`, which would keep the text."""
+    """Return displaCy's HTML of a Doc and its marks, by `kind` of score, without `displacy.render`, which keeps the text."""
     from markupsafe import Markup
     from spacy.displacy import EntityRenderer, SpanRenderer
 

@@ -23,9 +23,9 @@ ANSWERS, UNDO, QUIT = {"y": "accept", "n": "reject", "s": "ignore"}, "u", "q"
 
 
 def ask_in_terminal(tasks: Sequence[Task], path: Path, anew: bool = False) -> int:
-    """Ask about each task that has no answer in the file yet. RETURNS (int): Number of answered tasks.
+    """Ask about each task that has no answer in the file of answers yet. RETURNS (int): Number of answered tasks.
 
-    anew (bool): Ask about all; the first answer replaces the file.
+    path (Path): File of answers. anew (bool): Ask about all; the first answer replaces the file.
     RAISES C055: the file cannot be written. C535: it has answers to other questions.
     """
     records = [to_prodigy(task) for task in tasks]
@@ -57,7 +57,7 @@ def _question_of(record: dict[str, Any]) -> str:
 
 
 def _ask(task: Task, number: int, n: int) -> str:
-    """Show question `number` of n: a sentence and its entity, but no score, which would suggest an answer. Return the key."""
+    """Ask question `number` of n: show sentence and entity, but no score, which would suggest an answer. Return the key."""
     (span,) = task.spans
     parts = (task.text[: span.start], task.text[span.start : span.end], task.text[span.end :])
     before, focus, after = (" ".join(visible(part, keep="\n\t").split()) for part in parts)

@@ -18,11 +18,9 @@ from .queue.choosing import Queue
 from .queue.tasks import Task, tasks_of
 from .queue.units import ReviewUnits
 
-# Lower calibrated probabilities, and lower raw scores, count as these.
-_MIN_PROBABILITY, _MIN_RAW = 1e-4, 1e-12
+_MIN_PROBABILITY, _MIN_RAW = 1e-4, 1e-12  # lower calibrated probabilities, and lower raw scores, count as these
 LABEL, BORDER, MISSING, SUPERFLUOUS, ARC = "wrong label", "wrong border", "missing", "superfluous", "wrong arc"
-# The share of the most confident predictions, of which hardly any is wrong.
-_CONFIDENT_SHARE = 0.5
+_CONFIDENT_SHARE = 0.5  # of the predictions: of so many most confident ones hardly any is wrong
 _Bounds = tuple[int, int]  # first token of a span in the corpus, and the one after the last
 
 
@@ -82,7 +80,7 @@ class Audit:
 
 
 def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
-    """Audit annotations with one label per row. raw: Raw score of each row's gold label, (n,); NaN leaves a row out."""
+    """Audit gold with one label per row (token or document). raw: Raw score of each gold label, (n,); NaN leaves a row out."""
     has_gold, has_scores = corpus.gold >= 0, np.diff(corpus.indptr) > 0
     rows = np.flatnonzero(has_gold & has_scores & ~np.isnan(raw) & _not_blank(corpus))
     doubts, is_top, top_scores = [], [], []
@@ -99,7 +97,7 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
 
 
 def audit_arcs(corpus: ScoredCorpus) -> Audit:
-    """Audit arcs. Only the predicted arc has a score; a gold arc that differs has at most the rest of the probability."""
+    """Audit gold arcs. Only the predicted arc has a score; another gold arc has at most the rest of the probability."""
     rows = np.flatnonzero((corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated) & _not_blank(corpus))
     right, scores = corpus.right[rows] == RIGHT, corpus.calibrated[rows]
     doubts = [
@@ -110,9 +108,8 @@ def audit_arcs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_pairs(corpus: ScoredCorpus) -> Audit:
-    """Audit units that may have several labels (categories that do not exclude each other): is each label right or not?"""
-    # Indices of the (unit, label) pairs whose unit has gold.
-    with_gold = np.flatnonzero(corpus.hits != UNKNOWN)
+    """Audit gold of units that may have several labels, as categories that do not exclude each other: is each label right?"""
+    with_gold = np.flatnonzero(corpus.hits != UNKNOWN)  # indices of the (unit, label) pairs whose unit has gold
     doubts = []
     for i in with_gold.tolist():
         row, tag, score = int(corpus.rows[i]), int(corpus.tags[i]), float(corpus.tag_calibrated[i])
@@ -163,7 +160,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
 
 
 def _predicted_spans(corpus: ScoredCorpus, table: Mapping[str, str]) -> dict[int, tuple[_Bounds, str]]:
-    """Return index of a predicted span -> (bounds, its name in the gold), of those with a name. table: As for `audit_spans`."""
+    """Return index -> (bounds, label in the gold) of each predicted span with such a label. table: As for `audit_spans`."""
     spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
     bounds = zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True)
     labels = [corpus.names[label] for label in spans.labels.tolist()]
@@ -199,13 +196,13 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    """Return the doubt about one row. gold, rival (int): Indices in the names of the corpus; -1 for no label."""
+    """Return the doubt about one row. gold, rival: Indices in the names of the corpus, -1 for none. Others: As in `Doubt`."""
     gold_name, rival_name = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
     return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
 
 
 def _find_overlaps(gold_bounds: Sequence[_Bounds], predictions: Mapping[int, tuple[_Bounds, str]]) -> list[list[int]]:
-    """Return for each gold span the indices of the predictions that overlap it. predictions: From `_predicted_spans`."""
+    """Return for the bounds of each gold span the indices of predictions that overlap it, from `_predicted_spans`."""
     spans_by_token: dict[int, list[int]] = {}
     for i, (bounds, _) in predictions.items():
         for token in range(*bounds):
@@ -216,7 +213,7 @@ def _find_overlaps(gold_bounds: Sequence[_Bounds], predictions: Mapping[int, tup
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] | None = None
 ) -> list[Task]:
-    """Return a task for each doubt, with the rival as alternative.
+    """Return a task for each doubt about a label of a corpus: is the gold label right, or the rival, the likelier one?
 
     unit (str): Unit of the doubted labels, one of units.KINDS. extra (Callable | None): (doubt) -> further fields of its task.
     """
@@ -236,7 +233,7 @@ def audit_tasks(
 
 
 def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: dict[str, Any]) -> Task:
-    """Return a task that asks about a doubt: with gold label, rival, and the rival's probability. extra: Further fields."""
+    """Return a unit's task with a doubt: with gold label, rival, and the rival's probability. extra: Further fields."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 N_SHOWN = 20
-# With one label per row, scores down to this threshold rank the gold labels.
-_LOW_THRESHOLD = 1e-4
+_LOW_THRESHOLD = 1e-4  # with one label per row, scores down to this threshold rank the gold labels
 
 
 @command(example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl")
@@ -98,7 +97,8 @@ def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document."""
+    """Return the gold examples, with scores on each predicted Doc by `calib`, fitted on other documents, and with a lower
+    threshold if the audit needs low scores. RAISES C625: only one document."""
     from ...pipe.gold_checks import check_has_gold, unknown_in_examples
     from .gold_audit import score_out_of_fold
 
@@ -117,7 +117,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
 
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
-    """Print the table of doubted labels, the kinds of errors, and the estimated number of wrong labels."""
+    """Print an audit's first `top` doubted labels, the kinds of errors, and the estimated number of wrong labels."""
     plural = "entities" if result["unit"] == "entity" else "labels"
     msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {plural} are doubtful, most likely wrong first")
     rows = result["ranked"][: top or N_SHOWN]

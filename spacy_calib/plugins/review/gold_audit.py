@@ -26,7 +26,8 @@ _BATCH = 128
 
 
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
-    """Audit scored examples. Return (unit of the doubted labels: "token", "entity" or "document"; the audit)."""
+    """Audit the gold of examples by their scores in `corpus`, from the pipe `calib`. RETURNS (tuple): Unit of the doubted labels
+    ("token", "entity" or "document"); the audit."""
     annotation = calib.source.annotation(calib.lookup.component())
     if annotation.kind.of_arcs:
         return corpus.row_unit, audit_arcs(corpus)
@@ -38,7 +39,7 @@ def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCor
 
 
 def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> Floats:
-    """Return the raw score of each row's gold label, (n,); NaN if the component lacks the label or did not run."""
+    """Return the raw score of the gold label of each row in `corpus`, (n,); NaN if the component lacks it or did not run."""
     component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
     # Column of each row's gold label, or -1: the -1 at the end is for rows without gold, whose index is -1.
@@ -48,8 +49,7 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
         readable = [i for i, reason in zip(indices, reasons, strict=True) if not reason]
         if not readable:
             continue
-        # Row in the corpus of each row of the marginals.
-        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])
+        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])  # in the corpus, of those read
         raw_gold[rows] = 0.0  # of labels that are not among the marginals
         marginals = calib.source.read(component, [examples[i].predicted for i in readable]).marginals_above(0.0)
         is_gold = gold_columns[rows[marginals.rows]] == marginals.tags

@@ -27,17 +27,11 @@ if TYPE_CHECKING:
     from .queue.tasks import Task
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
-# Suffix of a file -> its format.
-SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
-# Only `rank` writes Docs, and only whole ones.
-RANK_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
-# Shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from.
-MIN_WORDS = 3
-
-# Width of a unit in its text, in a printed table.
-_TEXT_WIDTH = 60
+SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}  # suffix of a file -> its format
+RANK_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}  # only `rank` writes Docs, and only whole ones
+MIN_WORDS = 3  # shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from
+_TEXT_WIDTH = 60  # of a unit in its text, in a printed table
 _WHITE_SPACE = re.compile(r"\s+")
-
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
 FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
 OUTPUT_HELP = "File for the queue; without --format its suffix decides: .json (all results), .jsonl or .csv"
@@ -80,10 +74,10 @@ class QueueOutput:
 
 
 def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Task], show: Callable[[], None]) -> None:
-    """Write the queue to its file, then print it.
+    """Write the tasks of a queue to a file, then print them.
 
-    result (dict): All results, for JSON. tasks (Sequence[Task]): The queue. show (Callable): Prints the results as tables.
-    RAISES C055: the file cannot be written.
+    queue (QueueOutput): Where and how. result (dict): All results, for JSON. tasks (Sequence[Task]): Those of the queue, in
+    order. show (Callable): Prints the results as tables. RAISES C055: the file cannot be written.
     """
     from .queue.formats import WRITERS, to_names
 
@@ -150,7 +144,7 @@ def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, records: Seq
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Return the digests of all documents and sentences in files. RAISES C051 to C053, C073, C074, C441: unreadable."""
+    """Return digests of all documents and sentences in the files `paths`. RAISES C051 to C053, C073, C074, C441: unreadable."""
     from ...pairs.keyed import digest
 
     digests: set[int] = set()

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 N_SHOWN = 20
 DEFAULT_ORDER = "calibrated"
 STRATIFIED = "stratified"  # what --to-adapt samples by
-_WIDTH = 70
-
+_WIDTH = 70  # of a sentence or document in a printed table
 ORDER_HELP = (
     "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
 )
@@ -59,8 +58,7 @@ N_TO_ADAPT = 10  # documents to adapt to
 NOT_ACCEPTED_HELP = "Only entities below their cut-off (`calib threshold --apply`)"
 ACCEPTED_HELP = "Only entities that reach their cut-off, the most certain first; as .csv a table of names"
 ASK_HELP = "Ask in the terminal whether each entity is right, and save the answers to --output (.jsonl), to go on later"
-# Questions without --top, and the precisions that are shown before the first one.
-N_TO_ASK, PRECISIONS = 250, (0.7, 0.8, 0.9, 0.95)
+N_TO_ASK, PRECISIONS = 250, (0.7, 0.8, 0.9, 0.95)  # questions without --top; the precisions shown before the first one
 
 
 @command(example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl")
@@ -100,10 +98,12 @@ def rank(
         sample of entities "sample", as `describe_sample` returns it; with --ask the number of questions "answered".
     RAISES CalibError: any bad input.
     """
+    # Accepted entities are ready for use: as .csv they are written in the form "names", a table of names for spreadsheets. In
+    # random order they are a sample whose answers show the precision, so that .csv has the columns of other queues.
     suffixes = {**RANK_SUFFIXES, ".csv": "names"} if accepted and order != "random" else RANK_SUFFIXES
-    queue_output = QueueOutput(output, format, silent, suffixes)
+    queue_output = QueueOutput(output, format, silent, suffixes)  # checks the suffix and the format
     entity_options = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
-    entity_flags = [flag for flag, is_given in entity_options.items() if is_given]
+    entity_flags = [flag for flag, is_given in entity_options.items() if is_given]  # given options that are about entities
     _check_combination(unit, order, queue_output, entity_flags, to_adapt)
     unit = DOCUMENT if to_adapt else "entity" if entity_flags else unit  # the only unit that these options allow
     runtime: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
@@ -141,19 +141,19 @@ def rank(
 
 
 def _default_number(to_adapt: bool, ask: bool, is_on_screen: bool) -> int | None:
-    """Return the number of units without --top; None for all."""
+    """Return the number of units to choose without --top, by what the queue is for; None for all."""
     return N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None
 
 
 def _score_texts(run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Score the texts; return (scores, overlap with the fit data). RAISES C093: scores and tasks would fill the memory."""
+    """Score the texts; return (scores, overlap with fit data, None if unknown). RAISES C093: they need too much memory."""
     # A limited queue, or one of longer units, has so few tasks that they do not count.
     bytes_per_token = SCORE_BYTES + (TASK_BYTES if plan.n is None and plan.kind == TOKEN else 0)
     return run.score(nlp, pipe, "Ranking", partial(check_size, path=run.data, bytes_per_token=bytes_per_token))
 
 
 def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, anew: bool, silent: bool) -> None:
-    """Ask a question about each task, and put the number of answers into the result. anew: Replace a file of answers."""
+    """Ask about each task, save the answers to `output`, and put their number into the result. anew: Replace this file."""
     if not silent:
         show_sample(result)
     result["answered"] = ask_in_terminal(tasks, output, anew)
@@ -161,7 +161,7 @@ def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, 
 
 
 def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: list[str], to_adapt: bool) -> None:
-    """Check that the options of `rank` go together. flags: Given options that are about entities. RAISES C056: they do not."""
+    """Check that options of `rank` go together. flags: Given options that are about entities. RAISES C056: they do not."""
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
         check_option("--not-accepted", "--not-accepted" not in flags, "left out with --to-adapt", "it")
@@ -176,7 +176,11 @@ def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: 
 
 
 def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str]) -> None:
-    """Check that a pipe fits the options. RAISES C056: .spacy cannot hold the units. C531: there are no cut-offs."""
+    """Check that a pipe fits the options of `rank`, and the unit that is ranked (`kind`, such as "entity") the queue's file.
+
+    queue (QueueOutput): The file and its format. flags (list[str]): Given options that are about entities. RAISES C056: a
+    .spacy file for units that are no documents. C531: --accepted or --not-accepted is given, but the pipe has no cut-offs.
+    """
     expected = f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)"
     check_option("--output", queue.form != "spacy" or kind == DOCUMENT, expected, queue.output)
     needs_cutoffs = "--accepted" in flags or "--not-accepted" in flags
@@ -185,7 +189,7 @@ def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units to review by a plan. RETURNS (tuple): A task for each, in order; what `rank` returns, but "seen" None."""
+    """Choose units of a scored corpus by a plan. RETURNS (tuple): A task for each; what `rank` returns, but "seen" is None."""
     from ...pipe.label_names import shown_names
     from .queue.findings import summarize_order
     from .queue.formats import to_record
@@ -232,8 +236,7 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
     n_documents = len(np.unique(documents[queue.candidates]))
     mean_score = float(scores.sum()) / len(scores) if len(scores) else None
     sample: dict[str, Any] = {"documents": n_documents, "precision": mean_score}
-    # Label and cut-off of each sampled entity.
-    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
+    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]  # labels of the sampled entities
     name_cutoffs: list[float | None] = [None] * len(names)
     if plan.accepted and cutoffs and groups:
         labels = pipe.lookup.span_labels()
@@ -267,7 +270,11 @@ def show_sample(result: dict[str, Any]) -> None:
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, accepted: bool) -> None:
-    """Print the first units of the queue, what was left out, how soon errors are found, and how many there are."""
+    """Print the first units of the queue, what was left out, how soon errors are found, and how many there are.
+
+    result (dict): From `rank_units`. top (int | None): Number of units to print; None: 20. output (Path | None): File with all.
+    accepted (bool): Whether --accepted was given, so that the most certain come first.
+    """
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
@@ -330,7 +337,7 @@ _LEFT_OUT = {
 
 
 def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
-    """Return the columns of the printed table: for sentences and documents without label and context; without gold if none."""
+    """Return the printed table's columns: no label and context for sentences and documents, no gold if `has_gold` is false."""
     whole = unit in ("sentence", DOCUMENT)
     columns = {
         "#": TableColumn("#", "rank"),

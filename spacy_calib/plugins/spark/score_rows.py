@@ -98,14 +98,14 @@ def score_schema(unit: str) -> Any:
 
 
 def _token_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the row of each token; none if the calib pipe scored whole documents."""
+    """Yield the row of each token; none if the calib pipe (`attr`: its prefix) scored whole documents."""
     for token, (label, values) in zip(doc, _read_tokens(doc, attr), strict=False):
         extent = {"start": token.idx, "end": token.idx + len(token), "text": token.text}
         yield {**extent, "label": label, **_score_columns(values), "flag": token_flag(token, attr)}
 
 
 def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | None]]:
-    """Return (label, its scores) of each token, None where it has none; [] if the calib pipe scored whole documents."""
+    """Return (label, its scores) of each token, each None if missing; [] if the calib pipe `attr` scored whole documents."""
     annotations = annotations_of(doc, attr)
     if annotations and all(annotation.kind.of_documents for annotation in annotations):
         return []
@@ -125,7 +125,7 @@ def _score_columns(values: TokenValues | None) -> Row:
 
 
 def _entity_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the row of each entity, or other span that the calib pipe scores."""
+    """Yield the row of each entity, or other span that the calib pipe (`attr`: its prefix) scores."""
     for annotation in annotations_of(doc, attr):
         for span in () if annotation.kind.of_arcs else annotation.spans_on(doc):  # arcs of a parser are no spans
             label = span.kb_id_ if annotation.kind.of_links else span.label_
@@ -133,7 +133,7 @@ def _entity_rows(doc: Doc, attr: str) -> Iterator[Row]:
 
 
 def _span_row(span: Span, attr: str) -> Row:
-    """Return place, text and label of a span; also its scores and whether its score reaches the cut-off, if it has a score."""
+    """Return the columns start, end, text and label of a span, and score, raw and accept if the calib pipe `attr` scored it."""
     row = {"start": span.start_char, "end": span.end_char, "text": span.text, "label": span.label_ or None}
     values = span_values(span, attr)
     scores = {} if values is None else {"score": values.calibrated, "raw": values.raw, "accept": values.is_accepted}
@@ -141,7 +141,7 @@ def _span_row(span: Span, attr: str) -> Row:
 
 
 def _sentence_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the row of each sentence, none for a pipe of whole documents. A Doc without boundaries is one sentence."""
+    """Yield the row of each sentence, none if the calib pipe `attr` scored documents. A Doc without sentences is one."""
     tokens = _read_tokens(doc, attr)
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     for span in spans if tokens else ():
@@ -156,7 +156,7 @@ def _summarize_tokens(tokens: Sequence[tuple[str | None, TokenValues | None]]) -
 
 
 def _document_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the row of the whole Doc. Its label is its top category, if the calib pipe scores categories."""
+    """Yield the row of the whole Doc. Its label is its top category, if the calib pipe with prefix `attr` scores categories."""
     labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.kind.of_documents]
     scores, raw = doc_cats(doc, attr), doc_cats_raw(doc, attr) or {}
     cats = None if scores is None else [{"label": label, "score": scores[label], "raw": raw[label]} for label in scores]

@@ -58,14 +58,14 @@ class TextScorer:
         return ", ".join(f"{name} {kind}" for name, (kind, _) in get_columns(self.unit).items())
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield DataFrames with the rows of `score_rows` for pandas DataFrames of texts."""
+        """Yield DataFrames with the rows of `score_rows`. batches: pandas DataFrames with columns of texts and ids."""
         for batch in batches:
             texts, ids = self._read(batch)
             for start in range(0, len(texts), _N_TEXTS):
                 yield self._score(texts[start : start + _N_TEXTS], ids[start : start + _N_TEXTS])
 
     def _read(self, batch: Any) -> tuple[list[str], list[Any]]:
-        """Return (texts that are not null, their ids). RAISES C452, C453: a column is missing, or of another type."""
+        """Return (texts of a DataFrame that are not null, their ids). RAISES C452: a column is missing. C453: another type."""
         for name in (self.text, self.id):
             if name not in batch.columns:
                 raise calib_error("C452", given=name, available=", ".join(map(str, batch.columns)))
@@ -78,7 +78,7 @@ class TextScorer:
         return texts, [text_id if has_id else None for text_id, has_id in zip(ids.tolist(), ids.notna(), strict=True)]
 
     def _score(self, texts: list[str], ids: list[Any]) -> Any:
-        """Return a DataFrame with the rows of some texts."""
+        """Return a DataFrame with the rows of `score_rows` for some texts. ids: Id of each text."""
         import pandas as pd
 
         nlp, attrs = self._load()

@@ -100,7 +100,7 @@ def opening_columns(actions: EntityActions) -> Ints:
 
 
 def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
-    """Return for each token which classes of `opening_columns` are valid if no entity is open: (n_tokens, n_columns)."""
+    """Return for each token of `rules` which classes of `opening_columns` are valid if no entity is open: (n, n_columns)."""
     begins = rules.iob == _BEGIN  # the token begins an entity that an earlier pipe set ("preset")
     is_inside = rules.iob == _IN  # it continues one
     free = ~begins & ~rules.space
@@ -126,7 +126,7 @@ def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
 def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: EntityActions) -> tuple[Bools, Bools]:
     """Return (whether I- is valid, whether L- is) for n tokens in open entities, by spaCy's rules, each of shape (n,).
 
-    rows (Ints): The tokens. types (Ints): Type of the entity that is open at each, as an index in `actions.types`.
+    rows (Ints): The tokens, in `rules`. types (Ints): Type of the entity that is open at each, as an index in `actions.types`.
     """
     iob, next_iob, preset_type = rules.iob[rows], rules.next_iob[rows], rules.kind[rows]
     is_inside = iob == _IN  # the token continues an entity that an earlier pipe set ("preset")

@@ -72,7 +72,7 @@ class GreedyDecoding:
 def score_outside(scorer: StepScorer, rows: Ints) -> NDArray[np.float32]:
     """Return the scores of all classes at tokens as if they were outside of entities; -inf for classes not seen in training.
 
-    rows (Ints): The tokens, shape (n,). RETURNS (NDArray[float32]): Shape (n, n_classes).
+    scorer (StepScorer): Of a batch of Docs. rows (Ints): n tokens of the batch. RETURNS (NDArray[float32]): (n, n_classes).
     """
     features = np.full((len(rows), scorer.width), -1, dtype=np.int32)
     features[:, 0] = rows  # the token; the other features are tokens of an open entity, -1 for none
@@ -82,7 +82,7 @@ def score_outside(scorer: StepScorer, rows: Ints) -> NDArray[np.float32]:
 def score_inside(scorer: StepScorer, rows: Ints, starts: Ints) -> NDArray[np.float32]:
     """Return the scores of all classes at tokens inside of open entities, shape (n, n_classes).
 
-    rows, starts (Ints): The tokens, and the first token of the entity that is open at each, shape (n,).
+    scorer: Of a batch of Docs. rows, starts (Ints): n of its tokens, and the first token of the entity that is open at each.
     """
     # As spaCy's `StateC.set_context_tokens`. 3 features: the token, the first token of the entity, the previous token.
     # 6: the token, and the first five tokens of the entity before it; -1 if there are fewer.
@@ -97,9 +97,9 @@ def score_inside(scorer: StepScorer, rows: Ints, starts: Ints) -> NDArray[np.flo
 
 
 def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) -> GreedyDecoding:
-    """Find the entities of non-empty Docs by greedy decoding.
+    """Find the entities of non-empty Docs by greedy decoding with a recognizer (spaCy's EntityRecognizer).
 
-    ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
+    ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: unknown state features.
     """
     actions, rules = read_actions(recognizer.moves), read_rule_input(docs, ignore_entities)
     with step_scorer(recognizer, docs, STATE_WIDTHS, "C033", unseen_score=-np.inf) as scorer:
@@ -134,7 +134,7 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
 
 
 def _mask(raw: NDArray[Any], valid: NDArray[np.bool_]) -> Floats:
-    """Return scores in float64, -inf where not valid. If no valid class of a row was seen in training, valid ones get 0."""
+    """Return raw scores as float64, -inf where not valid. If a row has no valid class seen in training, valid ones get 0."""
     scores = np.where(valid, raw, -np.inf).astype(np.float64, copy=False)
     unseen_rows = np.flatnonzero(np.isneginf(scores.max(axis=1)))
     if len(unseen_rows):
@@ -208,7 +208,7 @@ def _extend_entities(
 def _keep_reached(
     hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: NDArray[np.bool_], bounds: Ints
 ) -> GreedyDecoding:
-    """Keep the entities that begin outside of earlier ones, from left to right; none after the token where decoding stops.
+    """Keep the hypotheses that begin outside of earlier ones, from left to right; none after the token where decoding stops.
 
     openings (Floats): As in GreedyDecoding. stuck (NDArray[bool]): Whether decoding stops at each token.
     bounds (Ints): First token of each Doc, then the number of all tokens.

@@ -177,10 +177,10 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return a reading for each beam, one per Doc, of `beam_parse`.
+    """Return a reading for each of the beams, one per Doc, that the recognizer's beam search (`beam_parse`) returned.
 
-    types (tuple[str, ...]): Entity types. presets (Sequence[Preset]): Of each Doc. final_entities (Sequence | None): The
-    predicted entities of each Doc; None for those of the best parse.
+    types (tuple[str, ...]): Entity types. presets (Sequence[Preset]): Entities of each Doc before recognition.
+    final_entities (Sequence | None): The predicted entities of each Doc; None for those of the best parse.
     """
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []

@@ -34,7 +34,7 @@ class CalibEntityRecognizer(EntityRecognizer):
     """
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
-        """Return the final state or beam of each Doc. RAISES C024: NaN scores. C033: states of another kind."""
+        """Return the final state or beam of each Doc. RAISES C024: NaN scores. C033: unknown state features."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
@@ -58,7 +58,7 @@ class CalibEntityRecognizer(EntityRecognizer):
         return super().predict(docs)
 
     def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
-        """Set the entities, as spaCy does, and remember for each Doc the probabilities ("reading") that `predict` returned."""
+        """Set the entities, as spaCy does, and remember for each Doc the probabilities ("reading") from `predict`."""
         super().set_annotations(docs, states_or_beams)
         # For a batch without any tokens `predict` returns spaCy's states, which have no readings.
         for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
@@ -90,9 +90,9 @@ def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRec
 
 
 def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
-    """Return the prediction of greedy decoding for each of some non-empty Docs.
+    """Return a recognizer's prediction by greedy decoding for each of some non-empty Docs.
 
-    ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
+    ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: unknown state features.
     """
     return split_decoding(decode(recognizer, docs, ignore_entities), docs, ignore_entities)
 
@@ -100,7 +100,7 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
 def search_beam(
     recognizer: Any, docs: Sequence[Doc], greedy_readings: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Return readings with the entities of the greedy ones, and probabilities by spaCy's `beam_parse` (width, density)."""
+    """Return each Doc's greedy reading, but with the probabilities of a beam search of the recognizer (width, density)."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):
@@ -163,7 +163,7 @@ class NerSource(TransitionSource):
         return not self.has_memory(pipe) and doc.has_annotation("ENT_IOB")
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """Return the probabilities of tokens and entities. RAISES C024: NaN scores. C033: states of another kind."""
+        """Return the probabilities of tokens and entities. RAISES C024: NaN scores. C033: unknown state features."""
         readings = self.readings(pipe, docs)
         n_types = len(self.span_labels(pipe))
         marginals = [self._marginals(reading, n_types) for reading in readings]
@@ -176,11 +176,11 @@ class NerSource(TransitionSource):
         return search_beam(pipe, docs, readings, self.beam_width, self.beam_density) if self.beam_width > 1 else readings
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
-        """Decode the Docs as if they had no entities. RAISES C024: NaN scores. C033: states of another kind."""
+        """Decode the Docs as if they had no entities. RAISES C024: NaN scores. C033: unknown state features."""
         return decode_docs(pipe, docs, ignore_entities=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
-        """Return label probabilities of a Doc's tokens, (n_tokens, n_labels); NaN in entities that earlier pipes set."""
+        """Return label probabilities, (n_tokens, labels of n_types entity types); NaN in entities that earlier pipes set."""
         marginals = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
         # Types that the recognizer got after this reading have probability 0.
         n_new_columns = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)

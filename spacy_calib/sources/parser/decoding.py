@@ -97,7 +97,7 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """Return P(the token's head is right), or P(head and label are right) for the event "arc"; for a root P(no head)."""
+        """Return P(the head is right) for the event "head", P(head and label are right) for "arc"; for roots P(no head)."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
@@ -106,14 +106,14 @@ class ArcProbabilities:
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return the final state and ArcProbabilities of each of non-empty Docs. RAISES C024: NaN. C271: states of another kind."""
+    """Return (final states, ArcProbabilities), one each per non-empty Doc. RAISES C024: NaN. C271: unknown state features."""
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
-    """Parse non-empty Docs; return final states and arc probabilities. RAISES C024: NaN. C271: states of another kind."""
+    """Parse non-empty Docs; return (final state of each, arcs of all). RAISES C024: NaN. C271: unknown state features."""
     with step_scorer(parser, docs, STATE_WIDTHS, "C271") as scorer:
         states = parser.moves.init_batch(docs)
         trace = _DecodingTrace.from_docs(docs, actions)
@@ -186,7 +186,7 @@ class _DecodingTrace:
     """The states of a batch, and the probabilities of its tokens by the decisions so far, as in ArcProbabilities.
 
     Arrays have an element for each token, and a last one for "no token". log_no_other_head and log_path are logarithms. steps:
-    (tokens B0, B1, S0 and S1, masked scores, transitions) of the latest decisions, with n_cells scores, not counted so far.
+    (tokens B0, B1, S0 and S1, masked scores, transitions) of the latest decisions, with n_cells scores, not added yet.
     """
 
     states: ParserStates
@@ -205,7 +205,11 @@ class _DecodingTrace:
         return cls(states, ones, ones.copy(), zeros, zeros.copy(), ones.copy())
 
     def add_step(self, tokens: Ints, scores: NDArray[np.float32]) -> None:
-        """Find the valid transition with the highest score of each state, record it, and update the states."""
+        """Take the valid transition with the highest score in each of n states that are not final: record it, update `states`.
+
+        tokens (Ints): Next words B0, B1 and top of the stack S0, S1 of each state, -1 for none, (4, n).
+        scores (NDArray[float32]): Score of each class in each state, (n, n_classes).
+        """
         masked_scores = self.states.mask(tokens, scores)
         transitions = masked_scores.argmax(axis=1)  # the first of equal scores, as in spaCy
         self.states.apply(tokens, self.states.actions.moves[transitions])

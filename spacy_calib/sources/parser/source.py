@@ -31,14 +31,14 @@ class CalibDependencyParser(DependencyParser):
     """spaCy's DependencyParser with the same heads and labels, decoded a batch at a time (`sources.parser.decoding`)."""
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
-        """Return the final state of each Doc. RAISES C024: NaN scores. C271: states of another kind."""
+        """Return the final state of each Doc. RAISES C024: NaN scores. C271: unknown state features."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if not any(len(doc) for doc in docs):
             return self.moves.init_batch(docs)
         return ParsedDocs(*predict_arcs(self, docs))
 
     def set_annotations(self, docs: Sequence[Doc], states: Any) -> None:
-        """Set heads and labels, as spaCy does, and remember the arcs and their probabilities."""
+        """Set heads and labels, as spaCy does, and remember the arcs and their probabilities. states: From `predict`."""
         n_tokens = [len(doc) for doc in docs]
         super().set_annotations(docs, states)
         # For a batch without any tokens `predict` returns spaCy's states, which have no readings.
@@ -70,7 +70,6 @@ class ParserSource(TransitionSource):
 
     The score of an arc is the probability of the decision for the head times the probability that no other decision gives the
     token another head; a root has only the second factor.
-
     component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head" for P(the head is right),
     "arc" for P(head and label are right). RAISES C001: a setting out of range.
     """
@@ -108,7 +107,7 @@ class ParserSource(TransitionSource):
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the score of each token that still has the parser's arc. RAISES C024: NaN. C271: states of another kind."""
+        """Return the score of each token that still has the parser's arc. RAISES C024: NaN. C271: unknown state features."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe  # remembered, as whole trees of these Docs can be sampled later
@@ -129,7 +128,7 @@ class ParserSource(TransitionSource):
         )
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
-        """Parse copies of the Docs without arcs and sentences. RAISES C024: NaN scores. C271: states of another kind."""
+        """Parse copies of the Docs without arcs and sentences. RAISES C024: NaN scores. C271: unknown state features."""
         copies = [clear_copy(doc, keep_arcs=False) for doc in docs]
         states, probabilities = predict_arcs(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
@@ -156,7 +155,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
 
 
 def _arc_features(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """Return description -> feature of each token's arc, for a context that adjusts scores. heads: Offset of each head."""
+    """Return description -> feature of each token's arc, for a context. readings: Of each Doc. heads: Offset of each head."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")

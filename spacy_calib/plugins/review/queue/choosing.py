@@ -14,8 +14,7 @@ from ....types import Floats, Ints
 from .orders import token_doubts, unit_doubts
 from .units import ReviewUnits, find_labelled, unit_keys, units_of
 
-# The shortest documents, which together have this share of the words, are not sampled: they show little and cost a label each.
-SHARE_OF_SHORT = 0.1
+SHARE_OF_SHORT = 0.1  # the shortest documents, with this share of all words, are not sampled: they show little for their cost
 
 
 @dataclass(frozen=True)
@@ -182,8 +181,8 @@ def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
     Randomized systematic sampling (Hartley and Rao 1962): documents, and the entities of each, are put in random order; every
     (m / n)th entity is taken, from a random start. So only documents with more than m / n entities can give several.
 
-    documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. RETURNS (Ints): min(n, m) indices, in
-    random order: the first few of them are a sample, too.
+    documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. seed (int): Of the sample. RETURNS
+    (Ints): min(n, m) indices, in random order: the first few of them are a sample, too.
     """
     rng, document_index = np.random.default_rng(seed), np.unique(documents, return_inverse=True)[1]
     m, n_documents = len(document_index), int(document_index.max(initial=-1)) + 1

@@ -25,16 +25,13 @@ _COLUMNS = (
 )  # fmt: skip
 # Fields of audited gold labels; only arcs have the last two.
 _AUDIT_COLUMNS = ("kind", "suggestion", "suggestion_score", "suggested_text", "head", "suggested_head")
-
-# Names of the control and object tags of Label Studio, and of the question and field of Argilla.
-_CONTROL, _OBJECT = "label", "text"
+_CONTROL, _OBJECT = "label", "text"  # names of the control and object tags of Label Studio; question and field of Argilla
 _AGENT = f"spacy-calib {__version__}"
-# Units that are shown within a longer text, of which nothing else is asked.
-_PARTIAL_UNITS = ("token", "entity")
+_PARTIAL_UNITS = ("token", "entity")  # are shown within a longer text, of which nothing else is asked
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as a dict: _COLUMNS but "label", "marks" (spans), "drawn" (sampling), and of an audit _AUDIT_COLUMNS."""
+    """Return a task as a dict: its fields of the same name, "marks" (its labelled spans), and "drawn" (how it was chosen)."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     return {**record, **(task.audit_fields or {}), "drawn": task.sampling}

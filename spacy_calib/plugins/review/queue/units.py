@@ -75,9 +75,9 @@ def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
-    """Return the sentences or documents with a scored token: wrong if one of these is wrong, right if all are.
+    """Return the sentences or documents with a scored token: wrong if the label of one is wrong, right if those of all are.
 
-    starts (Ints): First token of each sentence or document, and the number of all tokens at the end.
+    kind (str): "sentence" or "document". starts (Ints): First token of each, and at the end the number of all tokens.
     """
     tokens = np.flatnonzero(corpus.is_counted)
     # Numbers of the units that have a scored token, and the place in `tokens` of the first one of each.
