@@ -177,8 +177,8 @@ class AnswersPipe(Pipe, AnswersSettings):
         group.attrs["counts"] |= {**counts, **incomplete, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
-        """Write probabilities, by name in the prompt, on `Doc.cats` under their labels, and in `Doc.user_data` the scores of the
-        category that the answer begins with."""
+        """Write the probability of each name in the prompt on `Doc.cats`, under its label, and in `Doc.user_data` the scores of
+        the category that the answer begins with."""
         labels = {name.casefold(): label for name, label in (self.types or {}).items()}
         doc.cats.update({labels.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)

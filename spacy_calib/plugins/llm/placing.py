@@ -84,10 +84,10 @@ class AnswerText:
             position, part = match.end(), match[0]
             is_object, node, key_node = stack[-1] if stack else (False, 0, None)  # outside: node 0, the whole text
             is_quoted = part[0] == '"'
-            is_cut_off = is_quoted and not match[2]  # group 2 of _PART: the closing quote of a string
+            is_cut_off = is_quoted and not match[2]  # a string without its closing quote, group 2 of _PART
             if part in "[{":  # begins an object or list
                 start = start if stack else match.start()  # of the outermost object or list
-                # Its node is a child of the key whose value it is, or else of the list or the text that it is in.
+                # Its new node is below the key whose value it is, or else below the list or text that it is in.
                 stack.append((part == "{", self._add_node(node if key_node is None else key_node), None))
             elif part in "]}":  # ends the innermost one, and perhaps the outermost
                 stack.pop()

@@ -200,7 +200,10 @@ class Answer:
         return fields
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return a field for each line "text -> TYPE" (->: `separator`), without Markdown; a cut answer's last is left out."""
+        """Return a field for each line such as "text -> TYPE", without Markdown; `separator` is the sign between the two.
+
+        If the answer was cut, its last line is left out.
+        """
         pattern = re.compile(
             rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
         )
@@ -281,8 +284,10 @@ def _normalize(label: str) -> str:
 def _restore_prefix(
     emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with the white space before them, which llama.cpp gives only the emitted token, that of the answer.
-    number (float): Log-probability of the emitted token. tops (tuple): (token, log-probability) of each top token."""
+    """Return the top tokens with the white space before them, which llama.cpp writes only in the emitted token, the answer's.
+
+    number (float): Log-probability of the emitted token. tops (tuple): (token, log-probability) of each top token.
+    """
     matches = [  # the emitted token among the top tokens, without its prefix
         top
         for top, logprob in tops

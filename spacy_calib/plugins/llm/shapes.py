@@ -38,7 +38,6 @@ _THOUGHTS = re.compile(
 _STOP = re.compile(
     rb"\s*(?:<(?:\||\xef\xbd\x9c)[^<>\s]{1,40}(?:\||\xef\xbd\x9c)>|</?s>|<eos>|<end_of_turn>|<pad>|\[/INST\])\s*"
 )
-
 Top = tuple[bytes, Any]
 
 
@@ -81,7 +80,7 @@ def _get_outcome(body: Any, objects: Iterable[Any]) -> str:
 
 
 def get(thing: Any, *names: str) -> Any:
-    """Return the first value that is not None of these keys of a mapping, or attributes of an object; None if all are None."""
+    """Return the first value that is not None among these keys of a mapping (or attributes of an object); None if all are."""
     values = (thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None) for name in names)
     return next((value for value in values if value is not None), None)
 
@@ -113,7 +112,7 @@ def _get_choice(response: Any) -> Any:
 
 
 def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
-    """Join the parts of an answer into one choice. parts: Have its text. objects: Have its log-probabilities, finish reason."""
+    """Join the `parts` of an answer's text, and the log-probabilities and finish reason in some `objects`, to one choice."""
     token_lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") for item in objects]
     tokens = [token for tokens in token_lists if _is_list(tokens) for token in tokens]
     text = "".join(get(part, "content", "text") or "" for part in parts)

@@ -153,7 +153,7 @@ def read_card(file: Path) -> Card:
 
 
 def with_checksum(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of a card (`data`) with "checksum", of it and of the file of its parameters if `folder` has that."""
+    """Return a card's content with its checksum, of this content and of the file of its parameters if the folder has one."""
     content = json.dumps({**data, "checksum": ""}, sort_keys=True).encode()
     file = folder / str(data["parameters"])
     return {**data, "checksum": hashlib.sha256(content + (_read_bytes(file) if file.is_file() else b"")).hexdigest()}
@@ -208,9 +208,8 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
     each cut-off, and how many of them are "right". RETURNS (list[dict]): "cutoff"; "mean", "worst": mean and lowest precision
     of the sources, 0 on one with fewer than 10 accepted entities; "kept": mean share of the right entities that are accepted.
     """
-    # Both have the shape (n_sources, n_cutoffs).
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
-    precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)
+    precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)  # (n_sources, n_cutoffs)
     recall = n_right / np.maximum([[source["right"]] for source in sources], 1)
     columns = np.stack([CUTOFFS, precision.mean(axis=0), precision.min(axis=0), recall.mean(axis=0)], axis=1)
     return [dict(zip(("cutoff", "mean", "worst", "kept"), row, strict=True)) for row in columns.tolist()]

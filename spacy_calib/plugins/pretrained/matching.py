@@ -104,7 +104,7 @@ def _compare_labels(card_labels: Sequence[str], labels: Sequence[str]) -> str:
 
 
 def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
-    """Match a component with that of the `cards` with the fewest changed components.
+    """Match a component with the one of some cards since whose fit the fewest components have changed.
 
     Ties go to the card for the pipeline's name, then to the first. A component that only gives evidence (the tagger, for
     entities) may be missing or disabled: the card has a map without it.

@@ -67,7 +67,7 @@ class UniversalCard(Card):
 
 
 def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -> UniversalCard:
-    """Make the card for the first recognizer among components, given by name; None: all. RAISES C842: none is suitable."""
+    """Make the card for the first recognizer among the named components; None considers all. RAISES C842: none is suitable."""
     names = [components] if isinstance(components, str) else nlp.component_names if components is None else components
     obstacles = {name: _find_obstacle(dict(nlp.components).get(name)) for name in names}
     recognizers = sorted((name for name in names if not obstacles[name]), key=nlp.disabled.__contains__)  # enabled first

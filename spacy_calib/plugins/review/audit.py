@@ -20,7 +20,7 @@ from .queue.units import ReviewUnits
 
 _MIN_PROBABILITY, _MIN_RAW = 1e-4, 1e-12  # lower calibrated probabilities, and lower raw scores, count as these
 LABEL, BORDER, MISSING, SUPERFLUOUS, ARC = "wrong label", "wrong border", "missing", "superfluous", "wrong arc"
-_CONFIDENT_SHARE = 0.5  # of the predictions: of so many most confident ones hardly any is wrong
+_CONFIDENT_SHARE = 0.5  # the share of the most confident predictions, of which hardly any is wrong
 _Bounds = tuple[int, int]  # first token of a span in the corpus, and the one after the last
 
 
@@ -202,7 +202,7 @@ def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int,
 
 
 def _find_overlaps(gold_bounds: Sequence[_Bounds], predictions: Mapping[int, tuple[_Bounds, str]]) -> list[list[int]]:
-    """Return for the bounds of each gold span the indices of predictions that overlap it, from `_predicted_spans`."""
+    """Return, given the bounds of each gold span, the indices of predictions (by `_predicted_spans`) that overlap this span."""
     spans_by_token: dict[int, list[int]] = {}
     for i, (bounds, _) in predictions.items():
         for token in range(*bounds):
@@ -213,7 +213,7 @@ def _find_overlaps(gold_bounds: Sequence[_Bounds], predictions: Mapping[int, tup
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] | None = None
 ) -> list[Task]:
-    """Return a task for each doubt about a label of a corpus: is the gold label right, or the rival, the likelier one?
+    """Return a task for each doubt about the gold of a corpus: is the gold label right, or its rival, the likelier label?
 
     unit (str): Unit of the doubted labels, one of units.KINDS. extra (Callable | None): (doubt) -> further fields of its task.
     """
@@ -233,7 +233,7 @@ def audit_tasks(
 
 
 def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: dict[str, Any]) -> Task:
-    """Return a unit's task with a doubt: with gold label, rival, and the rival's probability. extra: Further fields."""
+    """Return the task with the fields of a doubt: gold label, rival, and the rival's probability. extra: Further fields."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)

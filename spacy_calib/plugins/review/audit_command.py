@@ -97,8 +97,10 @@ def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """Return the gold examples, with scores on each predicted Doc by `calib`, fitted on other documents, and with a lower
-    threshold if the audit needs low scores. RAISES C625: only one document."""
+    """Return the gold examples; each predicted Doc has the scores of `calib` when it is fitted on other documents.
+
+    The threshold of `calib` is lowered if the audit needs lower scores. RAISES C625: there is only one document.
+    """
     from ...pipe.gold_checks import check_has_gold, unknown_in_examples
     from .gold_audit import score_out_of_fold
 

@@ -26,8 +26,10 @@ _BATCH = 128
 
 
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
-    """Audit the gold of examples by their scores in `corpus`, from the pipe `calib`. RETURNS (tuple): Unit of the doubted labels
-    ("token", "entity" or "document"); the audit."""
+    """Audit the gold of examples by the scores in `corpus`, which are of the pipe `calib`.
+
+    RETURNS (tuple): Unit of the doubted labels: "token", "entity" or "document"; the audit.
+    """
     annotation = calib.source.annotation(calib.lookup.component())
     if annotation.kind.of_arcs:
         return corpus.row_unit, audit_arcs(corpus)
@@ -49,7 +51,7 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
         readable = [i for i, reason in zip(indices, reasons, strict=True) if not reason]
         if not readable:
             continue
-        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])  # in the corpus, of those read
+        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])  # rows of the corpus that are read
         raw_gold[rows] = 0.0  # of labels that are not among the marginals
         marginals = calib.source.read(component, [examples[i].predicted for i in readable]).marginals_above(0.0)
         is_gold = gold_columns[rows[marginals.rows]] == marginals.tags

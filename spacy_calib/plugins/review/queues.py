@@ -35,7 +35,6 @@ _WHITE_SPACE = re.compile(r"\s+")
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
 FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
 OUTPUT_HELP = "File for the queue; without --format its suffix decides: .json (all results), .jsonl or .csv"
-
 Unit = Annotated[str | None, option("Unit that is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
 Top = Annotated[int | None, option("Number of units", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
 QueueFile = Annotated[Path | None, option(OUTPUT_HELP, "-o")]

@@ -153,7 +153,7 @@ def _score_texts(run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan) -> 
 
 
 def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, anew: bool, silent: bool) -> None:
-    """Ask about each task, save the answers to `output`, and put their number into the result. anew: Replace this file."""
+    """Ask about each task, save the answers to `output`, and put their number into the result. If `anew`, replace this file."""
     if not silent:
         show_sample(result)
     result["answered"] = ask_in_terminal(tasks, output, anew)
@@ -189,7 +189,7 @@ def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units of a scored corpus by a plan. RETURNS (tuple): A task for each; what `rank` returns, but "seen" is None."""
+    """Choose units to review by a plan. RETURNS (tuple): A task for each, in order; what `rank` returns, but "seen" is None."""
     from ...pipe.label_names import shown_names
     from .queue.findings import summarize_order
     from .queue.formats import to_record
@@ -302,7 +302,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, a
 
 
 def _describe_errors(result: dict[str, Any]) -> str:
-    """Return a sentence on how many units are wrong by their scores and by the gold; "" if neither is known."""
+    """Return a sentence on how many units of a result are wrong, by their scores and by the gold; "" if neither is known."""
     of_these, by_gold = f"of these {result['units']:,} are wrong", ""
     if result["wrong"] is not None:
         subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
@@ -318,7 +318,7 @@ def _describe_errors(result: dict[str, Any]) -> str:
 
 
 def _show_orders(result: dict[str, Any]) -> None:
-    """Print how soon the order finds the errors: the expected shares and, with gold, the shares that it finds."""
+    """Print how soon the order of a result finds the errors: the expected shares and, with gold, the shares that it finds."""
     is_default = result["order"] == DEFAULT_ORDER
     rows = [("expected" if is_default else f"expected by {DEFAULT_ORDER}", "-", *map(in_percent, result["expected"]))]
     if result["found"] is not None:

@@ -160,7 +160,6 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
     """Sample one item at random from each of n equal parts of the sorted values (stratified sample, Cochran 1977, chapter 5).
 
     Each item is equally likely to be sampled, so estimates from the sample are unbiased, and the sample covers all values.
-
     values (Floats): What the items are sorted by, shape (m,). n (int): Size of the sample. seed (int): Of the sample.
     RETURNS (Ints): min(n, m) indices, in random order: the first few of them are a random sample, too.
     """

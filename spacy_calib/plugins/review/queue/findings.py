@@ -13,7 +13,7 @@ from ....types import Floats, Ints
 from .orders import unit_doubts
 from .units import ReviewUnits
 
-SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of the units: the shares that are reported
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # shares of the units that are reported
 
 
 def review_order(doubts: Floats, ties: Floats) -> Ints:

@@ -27,11 +27,11 @@ _COLUMNS = (
 _AUDIT_COLUMNS = ("kind", "suggestion", "suggestion_score", "suggested_text", "head", "suggested_head")
 _CONTROL, _OBJECT = "label", "text"  # names of the control and object tags of Label Studio; question and field of Argilla
 _AGENT = f"spacy-calib {__version__}"
-_PARTIAL_UNITS = ("token", "entity")  # are shown within a longer text, of which nothing else is asked
+_PARTIAL_UNITS = ("token", "entity")  # units that are shown within a longer text, of which nothing else is asked
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as a dict: its fields of the same name, "marks" (its labelled spans), and "drawn" (how it was chosen)."""
+    """Return a task as a dict: fields in _COLUMNS without "label", "marks" (spans), "drawn" (sampling), fields of an audit."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     return {**record, **(task.audit_fields or {}), "drawn": task.sampling}
