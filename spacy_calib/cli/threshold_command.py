@@ -113,8 +113,8 @@ def read_targets(
 ) -> Targets:
     """Parse and check these options of `threshold`; return what the cut-offs have to reach.
 
-    RAISES C307: neither precision nor recall, nor --check. C056: a share is not between 0 and 1; --recall with --per group or a
-    precision of each label; --check with a precision, a recall or --apply.
+    RAISES C307: neither precision nor recall, nor --check. C056: a share, or the confidence, is no number or out of range;
+    --recall with --per group or a precision of each label; --check with a precision, a recall or --apply.
     """
     shares = None if precision is None else read_precision(precision)
     if check:

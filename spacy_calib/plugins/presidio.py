@@ -128,8 +128,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     def mark_results(self, registry: RecognizerRegistry) -> None:
         """Replace Presidio's SpacyRecognizer by a CalibratedSpacyRecognizer in an analyzer's registry."""
         registry.remove_recognizer(SpacyRecognizer.__name__)
-        types = self.get_supported_entities()
         for language in self.get_supported_languages():
+            types = self.get_supported_entities()  # a list of its own
             registry.add_recognizer(CalibratedSpacyRecognizer(supported_language=language, supported_entities=types))
 
     def process_text(self, text: str, language: str) -> NlpArtifacts:

@@ -149,8 +149,8 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any], n_units: int) -> Gold:
     """
     if len(y) != n_units:
         raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=n_units, n_second=len(y))
-    values, column_by_label = y.tolist(), index_labels(labels)
-    columns = np.array([column_by_label.get(value, -2 if is_missing(value) else -1) for value in values], dtype=np.intp)
+    values, known = y.tolist(), index_labels(labels)  # known: label -> column
+    columns = np.array([known[v] if v in known else -2 if is_missing(v) else -1 for v in values], dtype=np.intp)
     frequencies = np.bincount(columns[columns >= 0], minlength=len(labels))
     counts = Counter({str(label): n for label, n in zip(labels, frequencies.tolist(), strict=True) if n})
     unknown = Counter(str(values[unit]) for unit in np.flatnonzero(columns == -1).tolist())

@@ -49,7 +49,8 @@ def pretrained(
         component, or what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component.
         C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C034: a component before it
         sets entities. C842, C843: "universal" is not for this component, or not for its scores.
-    WARNS CW75: other weights than at the card's fit. CW76: evidence of a component is unused. CW77: a component gets no scores.
+    WARNS CW75: other weights than at the card's fit. CW76: evidence of a component is unused. CW77: a component with
+        labels of a card gets no scores.
 
         >>> nlp = pretrained("en_core_web_sm")
         >>> nlp("Ada Lovelace met Charles Babbage in London.").ents[0]._.calib_ent_score

@@ -115,12 +115,13 @@ class EntityEvidence(Part):
         """Return the COLUMNS from "letters" on of a Doc's words, (n_words, n_columns); without `lists` theirs are 0."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
+        word_rows = self._word_rows  # the same dict to the end: another thread may begin a new one meanwhile
         for word in words:
-            if word not in self._word_rows:
-                self._word_rows[word] = _read_word(word) + ([] if lists is None else lists.describe(word))
+            if word not in word_rows:
+                word_rows[word] = _read_word(word) + ([] if lists is None else lists.describe(word))
         n, n_word, n_case = len(words), len(_WORD_COLUMNS), len(_CASE_FLAGS)
         width = n_word + n_case + (0 if lists is None else len(names.COLUMNS) + 1)  # `NameLists.describe` adds a flag
-        table = np.array([self._word_rows[word] for word in words]).reshape(n, width)
+        table = np.array([word_rows[word] for word in words]).reshape(n, width)
         word_columns, case_flags, list_rows = np.split(table, [n_word, n_word + n_case], axis=1)
         n_lettered, n_upper, n_capital = case_flags.sum(axis=0)
         is_lower = n_capital == 0

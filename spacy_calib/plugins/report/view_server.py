@@ -1,4 +1,4 @@
-"""The local page of `calib view`: a WSGI application that shows a pipeline's probabilities for any text and stores nothing."""
+"""The local page of `calib view`, a WSGI application: a form without scripts that shows scores of any text, and stores nothing."""
 
 from __future__ import annotations
 

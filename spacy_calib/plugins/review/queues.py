@@ -98,7 +98,7 @@ def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Ta
 
 
 def unit_in_text(record: Mapping[str, Any]) -> str:
-    """Return a unit in brackets, with the text around it, on one line of _TEXT_WIDTH characters.
+    """Return a unit in brackets, with the text around it, on one line of at most _TEXT_WIDTH characters.
 
     record (Mapping): From `to_record`: "text", "focus" (text of the unit), and "marks" (labelled spans of the text).
     """

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
+from spacy_calib.plugins.pretrained import evidence as module
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths
 from spacy_calib.plugins.pretrained.names import JOINERS, NameLists
 from spacy_calib.registry import registered_maker
@@ -179,6 +180,18 @@ def test_the_form_of_a_text(text, expected):
 def test_a_doc_without_tokens_has_no_rows():
     assert EntityEvidence().read_words([], None).shape == (0, len(COLUMNS) - 9)
     assert EntityEvidence().read_words([], NameLists({})).shape == (0, len(COLUMNS) - 9)
+
+
+def test_words_are_read_while_another_thread_empties_the_cache(monkeypatch):
+    evidence, words = EntityEvidence(), ["Ann", "met", "Lee"]
+    expected, read_word = EntityEvidence().read_words(words, None), module._read_word
+
+    def read_and_empty(word):
+        evidence._word_rows = {}
+        return read_word(word)
+
+    monkeypatch.setattr(module, "_read_word", read_and_empty)
+    np.testing.assert_array_equal(evidence.read_words(words, None), expected)
 
 
 @pytest.mark.parametrize(("word", "expected"), [

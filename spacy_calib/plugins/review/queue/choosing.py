@@ -178,7 +178,8 @@ def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
     """Sample entities with equal probability, from as many documents as possible.
 
     Randomized systematic sampling (Hartley and Rao 1962): documents, and the entities of each, are put in random order; every
-    (m / n)th entity is taken, from a random start. So only documents with more than m / n entities can give several.
+    (m / n)th entity is taken, from a random start. So a document's probability is proportional to its number of entities, and
+    only documents with more than m / n entities can give several. Draws with replacement would vary a little more.
 
     documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. seed (int): Of the sample. RETURNS
     (Ints): min(n, m) indices, in random order: the first few of them are a sample, too.
