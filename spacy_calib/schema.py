@@ -97,7 +97,7 @@ def maybe(item_form: Form) -> Form:
 
 
 def list_of(item_form: Form, minimum: int = 0, maximum: int = MAX_WHOLE) -> Form:
-    """Return a checking function (Form) that accepts a list of `minimum` to `maximum` items of one form, and returns a list."""
+    """Return a checking function (Form) of a list (or tuple) of `minimum` to `maximum` items of a form; it returns a list."""
 
     def form(value: Any, where: str) -> list[Any]:
         if not isinstance(value, (list, tuple)) or not minimum <= len(value) <= maximum:

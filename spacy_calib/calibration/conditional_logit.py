@@ -29,7 +29,7 @@ def log_sums(scores: Floats, starts: Ints) -> Floats:
 
 
 def softmax(scores: Floats, starts: Ints) -> Floats:
-    """Return the softmax of the scores of each choice, (n_options,). starts: First option of each choice, then n_options."""
+    """Return the softmax of the scores of each choice, (n_options,). starts: First index of each choice, then n_options."""
     return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 

@@ -79,7 +79,8 @@ class Cutoffs(Serializable):
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
-    """Return the key by `per` of each span's cut-off: "all", its label, or group ("" for none). columns: Index in labels."""
+    """Return the key of each span's cut-off: "all", its label, or its group ("" for none), as `per` says ("all", "label",
+    "group"). columns (Ints): Index of each span's label."""
     if per == "all":
         return ["all"] * len(columns)
     if per == "label":

@@ -80,7 +80,8 @@ class Predictions:
 
     def take(self, index: Ints) -> Predictions:
         """Select predictions by index; words and view stay, as they are of all tokens."""
-        selected = {name: getattr(self, name)[index] for name in _COLUMNS if getattr(self, name) is not None}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        selected = {name: column[index] for name, column in columns.items() if column is not None}
         return self.replace_unchecked(**selected, spans=None if self.spans is None else self.spans.take(index))
 
     def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
@@ -112,7 +113,7 @@ class Cut:
         """Return the predictions that are not INPUT_ONLY; their levels become None if all are KEPT."""
         if predictions.levels is None:
             return predictions
-        result = predictions.take(np.flatnonzero(predictions.levels != INPUT_ONLY))
+        result = predictions.take(predictions.levels.nonzero()[0])  # INPUT_ONLY is 0
         return result.replace_unchecked(levels=None) if len(result.kept_indices) == len(result) else result
 
 

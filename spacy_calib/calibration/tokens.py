@@ -61,8 +61,9 @@ class PredictedLabels:
 
         scores (Scores): The probabilities of the source, which give the added entries their raw scores (if any).
         """
-        # An entry below the threshold, which only a scaling reads, does not count.
-        is_predicted = predictions.is_kept & (self.column_hashes[predictions.tags] == self.hashes[predictions.rows])
+        is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
+        if predictions.levels is not None:  # an entry below the threshold, which only a scaling reads, does not count
+            is_predicted &= predictions.is_kept
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):
             return predictions  # each label on the Docs has an entry
         has_score = np.zeros(len(self.hashes), dtype=bool)

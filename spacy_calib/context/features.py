@@ -47,7 +47,7 @@ class TokenScores:
         top_two = np.full((2, n), _NO_TOP)
         top_two[0, rows[highest]], top_two[1, rows[second]] = highest, second
         # Appended are the values that stand for a missing neighbour (index _NO_NEIGHBOUR) and a missing entry (index _NO_TOP).
-        entry_log_odds, entry_tags = np.append(self.log_odds, _MISSING_LOG_ODDS), np.append(tags, _MISSING_TAGS)
+        entry_log_odds, entry_tags = np.concatenate((self.log_odds, _MISSING_LOG_ODDS)), np.concatenate((tags, _MISSING_TAGS))
         self.top_log_odds: Floats = entry_log_odds[top_two]
         self.top_tags: Ints = entry_tags[top_two]
         self.is_scored: Flags = (top_two[0] >= 0) & words.counts  # not white space

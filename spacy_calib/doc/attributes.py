@@ -139,7 +139,7 @@ def doc_cats(doc: Doc, attr: str, raw: bool = False) -> dict[str, float] | None:
     return None if block is None else block.scores_of(0, raw)
 
 
-doc_cats_raw = partial(doc_cats, raw=True)
+doc_cats_raw = partial(doc_cats, raw=True)  # Doc._.<attr>_cats_raw: the same with raw probabilities
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
@@ -216,7 +216,7 @@ def register_score_name(name: str, attr: str) -> None:
 
 
 def is_calibrated(owner: Any, name: str) -> bool:
-    """Return whether the extension `name` of owner (Doc, Span, Token) reads calibrated scores, which are not raw ones."""
+    """Return whether extension `name` of Doc, Span or Token was registered here: a source must not read it as raw scores."""
     getter = owner.get_extension(name)[2]
     return isinstance(getter, partial) and getter.func.__module__ == __name__
 

@@ -201,8 +201,8 @@ def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) ->
     is_used = np.zeros(n_docs * n_labels, dtype=bool)  # whether a Doc has entries with a label
     is_used[cells] = True
     table = is_used.reshape(n_docs, n_labels)
-    new_codes = table.cumsum(axis=1, dtype=np.uint32) - np.uint32(1)  # index of each label among those of a Doc
-    return [[labels[code] for code in used.nonzero()[0].tolist()] for used in table], new_codes.ravel()[cells]
+    new_codes = table.cumsum(axis=1, dtype=np.uint32).ravel()[cells] - np.uint32(1)  # index among the labels of its Doc
+    return [[labels[code] for code in used.nonzero()[0].tolist()] for used in table], new_codes
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:

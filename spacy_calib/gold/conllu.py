@@ -54,7 +54,7 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
     except Exception as error:
         why, mend = _fault_in(text, error)
         raise calib_error("C161", path=file, why=why, mend=mend) from None
-    other_texts = [text for _, text in restored if text]  # of the sentences whose words differ from their comment
+    other_texts = [other for _, other in restored if other]  # of the sentences whose words differ from their comment
     if other_texts:
         n, first = f"{len(other_texts):,}", brief(other_texts[0])
         warnings.warn(WARNINGS["CW60"].format(n=n, of=f"{len(blocks):,}", path=file, text=first), stacklevel=2)

@@ -179,12 +179,14 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
     tokens, spans = record.get("tokens") or (), record.get("spans") or ()
     token_by_start = {token["start"]: i for i, token in enumerate(tokens)}
     token_by_end = {token["end"]: i for i, token in enumerate(tokens)}
-    pairs = zip(tokens, [*tokens[1:], *tokens[-1:]], strict=True)  # each token with the next one, the last with itself
-    words = [token["text"] + " " * (following["start"] > token["end"]) for token, following in pairs]
 
     def text_of(span: dict[str, Any]) -> str | None:
         first, last = token_by_start.get(span["start"]), token_by_end.get(span["end"])
-        return None if first is None or last is None else "".join([*words[first:last], tokens[last]["text"]])
+        if first is None or last is None:
+            return None
+        own = tokens[first : last + 1]
+        gaps = [" " * (following["start"] > token["end"]) for token, following in zip(own, own[1:], strict=False)]
+        return "".join(token["text"] + gap for token, gap in zip(own, [*gaps, ""], strict=True))
 
     return [{"text": text_of(span), **span} for span in spans]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,9 +46,11 @@ def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
     first, second (Pairs): The pairs of both sets; rows are numbers of tokens in the text.
     RETURNS (tuple): The pairs, and the index of each in the concatenation of first and second.
     """
-    rows = np.concatenate([first.rows, second.rows])
+    rows, tags, scores, hits = (
+        np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("rows", "tags", "scores", "hits")
+    )
     order = np.argsort(rows, kind="stable")
-    return replace(concatenate([first, second]), rows=rows).take(order), order
+    return Pairs(rows, tags, scores, hits, first.n_units + second.n_units).take(order), order
 
 
 def top_pairs(pairs: Pairs) -> Ints:
@@ -61,8 +63,8 @@ def top_pairs(pairs: Pairs) -> Ints:
 
 def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
     """Return whether each entry is the highest-scored of its token, the first of equal ones. rows: Token of each, ascending."""
-    is_first = np.ones(len(rows), dtype=bool)  # whether each entry is the first of its token
-    is_first[1:] = rows[1:] != rows[:-1]
+    is_first = np.empty(len(rows), dtype=bool)  # whether each entry is the first of its token
+    is_first[:1], is_first[1:] = True, rows[1:] != rows[:-1]
     starts = is_first.nonzero()[0]
     if len(starts) == len(rows):  # one entry for each token
         return is_first

@@ -158,8 +158,9 @@ class ScoredCorpus:
         """Return a pair for each of the m scores whose token has gold: the score, and whether its tag is right."""
         keep = self.hits != UNKNOWN
         rows = self.rows[keep]
-        n_with_gold = len(np.unique(rows))
-        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, n_with_gold)
+        has_gold = np.zeros(len(self), dtype=bool)
+        has_gold[rows] = True
+        pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(has_gold.sum()))
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
     def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:

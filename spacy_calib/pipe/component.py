@@ -305,7 +305,7 @@ class Calibrator(Pipe, PipeSettings):
         return self._calibrate(readable, scores)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
-        """Select the Docs that the source can read, and warn of the others; None if no Doc has tokens, or without component."""
+        """Select the Docs that the source can read, and warn of the others; None if no Doc has tokens, or no component."""
         if not any(map(len, docs)):  # warnings are given once: not for texts without anything to score
             return None
         if self.learned.tokens.maps is None:

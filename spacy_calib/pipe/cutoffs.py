@@ -38,8 +38,9 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
     """Return the gold entities (or spans) as ranges of the predicted tokens that they align with, counted through all Docs."""
     starts, ends, labels, doc_start = [], [], [], 0  # doc_start: number of the Doc's first token
     for example in examples:
+        alignment = example.alignment.y2x  # spaCy compares all words at each access
         for span in annotation.gold.spans_on(example.reference):
-            tokens = example.alignment.y2x[span.start : span.end]  # the predicted tokens of these gold tokens
+            tokens = alignment[span.start : span.end]  # the predicted tokens of these gold tokens
             if len(tokens):
                 starts.append(doc_start + int(tokens.min()))
                 ends.append(doc_start + int(tokens.max()) + 1)

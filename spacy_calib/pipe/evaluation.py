@@ -142,7 +142,7 @@ def check_evaluable(
     """Check that some pipe has scores on Docs with gold and that, for a single pipe, the gold has right and wrong predictions.
 
     corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn.
-    RAISES C800 to C804: the only pipe's predictions are all right, or all wrong. C075, C745: no Doc has scores. C030: no Doc
+    RAISES C800 to C804: the gold of the only pipe shows no errors. C075, C745: no Doc has scores. C030: no Doc
         with scores has gold. C005: no score of a token with gold reaches the threshold.
     """
     if len(pipes) == 1:
@@ -209,7 +209,7 @@ def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Seque
 def judged_views(
     pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
 ) -> list[JudgedView]:
-    """Return views of the pairs with gold: of entities, if the pipe scores these, and of tokens or documents.
+    """Return views of the pairs with gold: first of entities, if the pipe scores these, then of tokens or documents.
 
     corpus (ScoredCorpus): Scores on `examples`. n_groups (int | None): Number of frequency groups; None: the pipe's groups.
     """

@@ -402,7 +402,7 @@ def save_errors(
     spans: SpanFit | None,
     span_groups: Groups | None,
 ) -> None:
-    """Replace the calibration errors of a pipe in the "performance" of the pipeline's meta by those of out-of-fold scores.
+    """Replace the figures of a pipe (errors, losses) in the "performance" of the meta by those of out-of-fold scores.
 
     They have the names of `spacy evaluate`. A source that reads no component gets no errors there.
     judged_pairs (JudgedPairs | None): Token pairs with out-of-fold scores; None only removes the former errors, which no

@@ -121,7 +121,7 @@ class SourceLookup:
         return bound, ""
 
     def _why_foreign(self, vocab: Vocab | None) -> str:
-        """Return why Docs with this vocab cannot be read, "" if they can, as they do if it is None or this pipeline's."""
+        """Return why Docs with this vocab cannot be read, or ""; None, and the vocab of this pipeline, can always be read."""
         source = self.pipe.source
         if vocab is None or vocab is self.nlp.vocab or not source.component or source.reads_doc_only:
             return ""

@@ -54,7 +54,7 @@ def spans_from(
     if misaligned not in ALIGNMENT_MODES:
         raise calib_error("C001", name="misaligned", wanted=" or ".join(ALIGNMENT_MODES), given=repr(misaligned))
     counts: Counter[str] = Counter()
-    best: dict[tuple[int, int, str], tuple[Span, list[Any]]] = {}  # (start, end, label) -> span, scores: of the same the best
+    best: dict[tuple[int, int, str], tuple[Span, list[Any]]] = {}  # (start, end, label) -> the span, its highest scores
     text = doc.text  # spaCy joins it anew each time
     for item in found:
         start, end, label, *scores = _read_item(item, text, beside)

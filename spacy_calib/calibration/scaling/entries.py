@@ -137,8 +137,12 @@ class PairwiseScaler:
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
         """Return the scaled scores of n > 0 entries, tokens ascending. is_input: If each influences others; None: all do."""
-        starts = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1]))  # first entry of each token
+        begins = np.ones(len(tokens), dtype=bool)  # whether an entry is the first of its token
+        np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
+        starts = np.flatnonzero(begins)
         n_together = max(1, _CELLS // self.n_columns)  # number of tokens that are scaled together
+        if len(starts) <= n_together:
+            return self._scale(starts, tags, scores, is_input)
         bounds, scaled_parts = np.append(starts, len(tokens)), []
         for first_token in range(0, len(starts), n_together):
             part_bounds = bounds[first_token : first_token + n_together + 1]
@@ -169,7 +173,7 @@ class PairwiseScaler:
         if self.n_columns > 1:
             terms = self._pairwise_terms(starts, lengths, tag_codes, inputs)
             margins += _look_up(terms, token, self.column_of[tag_codes])
-            rest_margins += _look_up(terms, np.arange(len(starts)), np.full(len(starts), self.column_of[self.n_tags]))
+            rest_margins += _column(terms, self.column_of[self.n_tags])
         if max(np.abs(margins).max(), np.abs(rest_margins).max()) > _SAFE_MARGIN:
             input_margins = margins if is_input is None else np.where(is_input, margins, -np.inf)
             highest = np.maximum(np.maximum.reduceat(input_margins, starts), rest_margins)  # subtracted, or exp overflows
@@ -204,6 +208,11 @@ def _look_up(table: Any, rows: Ints, columns: Ints) -> Floats:
     if isinstance(table, np.ndarray):
         return table.ravel().take(rows * table.shape[1] + columns)
     return np.asarray(table[rows, columns]).ravel()
+
+
+def _column(table: Any, column: int) -> Floats:
+    """Return one column of a dense or sparse table, shape (n_rows,)."""
+    return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:

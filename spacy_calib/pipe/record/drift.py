@@ -123,7 +123,7 @@ class Drift:
 class DriftSums(FieldwiseSum):
     """Sums over documents of what DriftProfile compares, which can be added up for batches of documents.
 
-    The columns are the K columns of `DriftProfile.means`, then the number of tokens and the number of entities.
+    The columns are the K = L + 4 columns of `DriftProfile.means`, for L labels, then the numbers of tokens and of entities.
     documents (int): Number of documents with tokens. totals (Floats): Sum of each column, shape (K + 2,). moments (Floats): Sum
     over documents of the products of each two columns, (K + 2, K + 2); a fit does not save them.
     """
@@ -176,7 +176,7 @@ class DriftProfile(Serializable):
     documents (int): Number of documents with tokens. tokens, entities (float): Number of tokens, and of entities, in them; 0
         entities if fewer than MIN_DOCUMENTS documents have some. labels (tuple[str, ...]): The L labels with a share of their
         own: the most frequent of those in MIN_DOCUMENTS documents.
-    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities: (L + 4,).
+    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities, (K,).
     chances (Floats): 99.5 % quantile of the difference that texts like those of the fit have by chance, for each check: of
         scores, labels, expected accuracy, entity scores, (4,). limits (Floats): The smallest difference that matters, (4,).
     """

@@ -1,4 +1,4 @@
-"""The local page of `calib view`, a WSGI application: a form without scripts that shows scores of any text, and stores nothing."""
+"""The local page of `calib view`, a WSGI application: a form without scripts that shows scores of a text, and stores none."""
 
 from __future__ import annotations
 

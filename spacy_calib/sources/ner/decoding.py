@@ -187,7 +187,7 @@ def _extend_entities(
         scores = score_inside(scorer, rows, starts[open_entities])
         in_classes, last_classes = actions.in_classes[open_types], actions.last_classes[open_types]
         numbers = np.arange(len(rows))
-        # Columns of the next four arrays: I- (the entity goes on), L- (it ends).
+        # Columns of the next three arrays: I- (the entity goes on), L- (it ends).
         raw = np.stack([scores[numbers, in_classes], scores[numbers, last_classes]], axis=1)
         valid = np.stack(valid_inside(rules, rows, open_types, actions), axis=1)
         masked = _mask(raw, valid)
@@ -208,7 +208,7 @@ def _extend_entities(
 def _keep_reached(
     hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: NDArray[np.bool_], bounds: Ints
 ) -> GreedyDecoding:
-    """Keep the hypotheses that begin outside of earlier ones, from left to right; none after the token where decoding stops.
+    """Keep the hypotheses that begin outside of earlier ones, from left to right; as in spaCy, decoding stops at dead ends.
 
     openings (Floats): As in GreedyDecoding. stuck (NDArray[bool]): Whether decoding stops at each token.
     bounds (Ints): First token of each Doc, then the number of all tokens.

@@ -124,13 +124,14 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities
-    firsts, lasts = np.searchsorted(entities.starts, starts), np.searchsorted(entities.starts, ends)  # entities of each Doc
+    # The entities of each Doc: from the first, up to the last + 1.
+    firsts, lasts = (np.searchsorted(entities.starts, bounds).tolist() for bounds in (starts, ends))
     readings: list[EntityReading] = []
-    for doc, start, end, first, last in zip(docs, starts, ends, firsts, lasts, strict=True):
+    for doc, start, end, first, last in zip(docs, starts.tolist(), ends.tolist(), firsts, lasts, strict=True):
         # Copies, so that the arrays of the batch are not kept in memory as long as one of its Docs.
         openings, closing = batch.openings[start:end].copy(), batch.closing[start:end].copy()
-        found = entities.take(np.arange(first, last))
-        doc_entities = FoundEntities(found.starts - start, found.ends - start, found.types, found.path)
+        begins, stops = entities.starts[first:last] - start, entities.ends[first:last] - start
+        doc_entities = FoundEntities(begins, stops, entities.types[first:last].copy(), entities.path[first:last].copy())
         preset, opener = Preset.from_doc(doc, ignore_entities), batch.opener[start:end] - start
         readings.append(GreedyReading(batch.actions.types, doc_entities, preset, openings, opener, closing))
     return readings

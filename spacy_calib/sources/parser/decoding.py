@@ -54,6 +54,10 @@ class ParserActions:
         return np.array([label == SUBTOKEN for label in self.labels], dtype=bool)
 
     @cached_property
+    def has_subtokens(self) -> bool:
+        return bool(self.subtokens.any())
+
+    @cached_property
     def masks(self) -> NDArray[np.float32]:
         """Row for each set of valid moves (one bit per move): 0 for classes with these moves, else -inf; (32, n_classes)."""
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
@@ -166,7 +170,7 @@ class ParserStates:
         # The set of valid moves is a number, the row of its precomputed mask.
         result = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
         result += scores
-        if SUBTOKEN in self.actions.labels:
+        if self.actions.has_subtokens:
             result[(s0 != b0 - 1)[:, None] & self.actions.subtokens] = -np.inf  # only neighbours can be joined
         return result
 
