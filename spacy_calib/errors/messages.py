@@ -14,10 +14,12 @@ MESSAGES = {
     "C500": "The entry '{given}' of the registry {registry} cannot be imported ({why}); fix or uninstall the package that registers it.",
     # Context
     "C204": "The feature '{name}' has {given} numbers per token, but had {wanted} when the pipe was fitted; fit the pipe again.",
+    "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
     # Saved state
     "C010": "The calibration data of pipe '{name}' in {path} cannot be read ({why}); fit the pipe again, or copy the folder again.",
     "C011": "The calibration data of pipe '{name}' has format version {given}, but this spacy-calib reads version {wanted}; fit the pipe again.",
     "C012": "The calibration data of pipe '{name}' needs '{given}', which is not installed; install the package that registers it.",
+    "C815": "The new pipeline cannot be used ({why}), so nothing was written, and an older pipeline stays as it was; mend the components that it names.",
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered after '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit the saved one.",
     "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them (--component).",
@@ -32,6 +34,8 @@ MESSAGES = {
     "C035": "The weights of component '{component}' contain NaN or infinite values, so nothing was calibrated; train it again.",
     "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, keep the raw scores with --method identity, or write it all the same with --always.",
     "C120": "The pipe '{name}' cannot read this pipeline: {why}; if need be, fit a new pipe here with `python -m spacy calib fit`.",
+    "C324": "Tokens have no extension '{name}'; register it with Token.set_extension before the pipeline is created, in a file of user code (--code).",
+    "C340": "The source {source} cannot read component '{component}' ({kind}); name another source, or leave it out.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "
@@ -45,6 +49,12 @@ MESSAGES = {
     "C032": "Component '{component}' could score no document of the data: {why}.",
     "C033": "The model of component '{component}' describes a parser state by {given} tokens, but calib reads only models with {wanted} (as spaCy's TransitionBasedParser for ner); train it with one of those.",
     "C034": "Component '{component}' cannot be calibrated at its position in the pipeline: {why}.",
+    "C482": "FITTED ON THE TRAINING DATA: {part} are in the training data too (--train-data), where the model is more confident than on any other text, so nothing was written; give held-out gold, or allow it (--allow-seen).",
+    "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
+    "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
+    "C802": "Each of the {n} tokens is its own head in the gold, as if the heads were left out, so the arcs of component '{component}' cannot be evaluated; give data with dependency trees.",
+    "C803": "None of the {n} {unit} is right by the gold, although the scores of component '{component}' predict {expected} right ones, so there is nothing to learn; check that the texts and labels of the gold are those of the model.",
+    "C804": "The gold agrees with component '{component}' everywhere, although its scores predict {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), from which nothing can be learned; give gold that people annotated or corrected, enough of it to contain errors of the component.",
     # Names and arrays
     "C111": "The label {label!r} cannot be stored in a config, where '${{' begins a reference; give the label another name.",
     "C112": "The attribute prefix '{attr}' cannot be used ({why}); give this pipe another one, as attr in its config (--attr).",
@@ -55,6 +65,8 @@ MESSAGES = {
     "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); {mend}.",
     "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token must sum to 1; give a column for every label, or set subprobabilities = true in the source if small ones were left out (sums of at most 1).",
     "C167": "The setting labels names {path}, which is no list of labels ({why}); give a .json file with a list, or a .txt file with one label per line.",
+    "C748": "{path} cannot be read by {value} ({why}); fix the file, or the package that adds this reader.",
+    "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or the export of an annotation tool.",
     # Label schemes
     "C162": "The map {given} cannot be used ({why}); write PERSON=PER,GPE=LOC (component label = data label, with nothing after = if the data lack the label), or name a .json file with an object or a .tsv file with two columns.",
     "C163": "The labels of this component are of the annotation {layer}, which has no label scheme, so they cannot be mapped; leave out the map (--map).",
@@ -116,6 +128,7 @@ MESSAGES = {
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Packages that are missing
     "C061": 'Plots need matplotlib, which is not installed; run `pip install "spacy-calib[plots]"`.',
+    "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     # Scores of other components
     "C200": "Component '{component}' is claimed by several sources: {sources}; choose one as \"@calib_sources\" of the pipe's source.",
     "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file of user code (--code), or name "
@@ -128,17 +141,14 @@ MESSAGES = {
     "C287": "The setting {setting} compares the scores of all labels of a token, but {where} has the score of one label only; leave {setting} out.",
     "C289": "The name '{name}' is already used by {owner}; give the calib pipe another score_name.",
     "C290": "The source cannot read {owner}._.{name}, which has calibrated scores of a calib pipe; name the extension that the component sets (score).",
+    "C740": "Further scores ({given}) need documents with exactly one category, but here a document may have several (exclusive = false); name one score, a mapping of categories.",
+    "C742": "The pipe '{name}' was fitted with the further scores {wanted}, but its source reads {given}; name the former in the source (score), or fit the pipe again.",
+    "C741": "The setting context names the model of further scores, which a fit adds by itself; leave it out, and name these scores in the source (score).",
+    "C640": "A span of a tool needs its first character, the character after its last one, a label and, if there is one, a score in [0, 1], but {given} was given for {text!r} ({n} characters); pass dicts with start, end, label and score.",
     # Adaptation
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
     # Metrics
     "C190": "The metric '{name}' has the short name '{short}', which another figure of the calibration table has already; give it another one (the attribute `short`).",
-    # Packages that are missing
-    "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
-    # Labels and components
-    "C324": "Tokens have no extension '{name}'; register it with Token.set_extension before the pipeline is created, in a file of user code (--code).",
-    "C340": "The source {source} cannot read component '{component}' ({kind}); name another source, or leave it out.",
-    # Gold data
-    "C482": "FITTED ON THE TRAINING DATA: {part} are in the training data too (--train-data), where the model is more confident than on any other text, so nothing was written; give held-out gold, or allow it (--allow-seen).",
     # Texts and score files
     "C441": "{path} has no column '{name}'; it has: {known}. Name the right one (--columns text=NAME,id=NAME), or rename it.",
     "C446": "The calib pipes have no scores of the unit '{unit}', only of {known}; set unit to {wanted}.",
@@ -148,10 +158,6 @@ MESSAGES = {
     "C600": "The function '{key}' of the registry calib_keys failed on the Doc that begins {text}: {why}; fix the function.",
     "C601": "No document has a value under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
     "C602": "The {n} documents all have different values under the key '{key}', so no slice has several documents; give a key whose values documents share.",
-    # Scores of other components
-    "C740": "Further scores ({given}) need documents with exactly one category, but here a document may have several (exclusive = false); name one score, a mapping of categories.",
-    "C742": "The pipe '{name}' was fitted with the further scores {wanted}, but its source reads {given}; name the former in the source (score), or fit the pipe again.",
-    "C741": "The setting context names the model of further scores, which a fit adds by itself; leave it out, and name these scores in the source (score).",
     # Answers of annotation tools
     "C690": "{n} of the {of} texts in {path} were chosen by their scores (rank, audit), so they are no random sample, even together with other gold; label the whole documents that `rank --to-adapt` chooses, or answer what `rank --order random` asks.",
     "C792": "{path} has {n} answers to random samples of entities with {others} other records, which together are no random sample; give the answers to one sample by themselves.",
@@ -167,25 +173,9 @@ MESSAGES = {
     "C787": "{path} cannot be read as gold: {why}; {mend}.",
     "C791": "Annotators of {path} disagree about every one of its {n} entities, so no gold is left; let one person decide (ground_truth in Label Studio, review in Prodigy), or give the answers of one person only.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it again when they are answered.",
+    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): the answers are about another model, or another scheme; give answers about this one, or map its labels to those of the data (`fit --map {map}`).",
     # Uses of scores
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so there is nothing to score; give texts with names that the pipeline finds.",
-    # Gold files
-    "C748": "{path} cannot be read by {value} ({why}); fix the file, or the package that adds this reader.",
-    "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or the export of an annotation tool.",
-    # Answers of annotation tools
-    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): the answers are about another model, or another scheme; give answers about this one, or map its labels to those of the data (`fit --map {map}`).",
-    # Scores of other components
-    "C640": "A span of a tool needs its first character, the character after its last one, a label and, if there is one, a score in [0, 1], but {given} was given for {text!r} ({n} characters); pass dicts with start, end, label and score.",
-    # Saved state
-    "C815": "The new pipeline cannot be used ({why}), so nothing was written, and an older pipeline stays as it was; mend the components that it names.",
-    # Gold data
-    "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
-    "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
-    "C802": "Each of the {n} tokens is its own head in the gold, as if the heads were left out, so the arcs of component '{component}' cannot be evaluated; give data with dependency trees.",
-    "C803": "None of the {n} {unit} is right by the gold, although the scores of component '{component}' predict {expected} right ones, so there is nothing to learn; check that the texts and labels of the gold are those of the model.",
-    "C804": "The gold agrees with component '{component}' everywhere, although its scores predict {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), from which nothing can be learned; give gold that people annotated or corrected, enough of it to contain errors of the component.",
-    # Context
-    "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
 }
 
 WARNINGS = {
