@@ -83,7 +83,7 @@ def by_unit(unit: str, n: int) -> str:
 
 
 def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
-    """Return (number, from 0, of each pair's document; number of documents). documents: Any names, n. RAISES C002: not n."""
+    """Return (number of each pair's document, from 0; number of documents). documents: n names. RAISES C002: not n of them."""
     names = np.asarray(documents)
     if names.shape != (n,):
         what = "A bootstrap over documents"
