@@ -197,7 +197,7 @@ def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) ->
     """
     n_docs, n_labels = len(bounds) - 1, len(labels)
     # A cell of a table (Docs, labels), as one number: the Doc and the label of each entry.
-    cells = np.arange(0, n_docs * n_labels, n_labels).repeat([end - first for first, end in pairwise(bounds)]) + codes
+    cells = np.arange(n_docs).repeat([end - first for first, end in pairwise(bounds)]) * n_labels + codes
     is_used = np.zeros(n_docs * n_labels, dtype=bool)  # whether a Doc has entries with a label
     is_used[cells] = True
     table = is_used.reshape(n_docs, n_labels)

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 
 import spacy_calib
 from spacy_calib.doc.store import BLOCK_VERSION, Block, checksum_of
-from spacy_calib.doc.write import SpanScores, span_data
+from spacy_calib.doc.write import SpanScores, _labels_by_doc, span_data
 from spacy_calib.types import Spans
 
 WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
@@ -90,6 +90,16 @@ def test_a_text_with_another_word_of_the_same_length_has_no_score(nlp, way):
         changed = Doc(nlp.vocab, [*words[:2], word, *words[3:]], list(spaces), tags=list(tags), pos=["NOUN"] * len(doc))
         changed.user_data = doc.user_data
         assert [token._.calib_score is None for token in changed] == [j < n for j in range(len(doc))]
+
+
+@pytest.mark.parametrize(("labels", "codes", "bounds", "names", "numbers"), [
+    # Three Docs with four, no and two entries.
+    (("A", "B", "C"), [2, 0, 2, 0, 1, 2], [0, 4, 4, 6], [["A", "C"], [], ["B", "C"]], [1, 0, 1, 0, 0, 1]),
+    ((), [], [0, 0, 0], [[], []], []),  # no entry at all: links of Docs without entities
+])  # fmt: skip
+def test_labels_of_each_doc_by_hand(labels, codes, bounds, names, numbers):
+    by_doc, new_codes = _labels_by_doc(labels, np.array(codes, dtype=np.intp), bounds)
+    assert (by_doc, new_codes.tolist(), new_codes.dtype) == (names, numbers, np.uint32)
 
 
 @pytest.mark.parametrize("between", "- \u00a0\n")
