@@ -203,7 +203,8 @@ def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Seque
     """Evaluate the predicted labels in slices of the Docs, by `judge_slices`. slice_of_doc: Each Doc's slice or None."""
     indices = predicted_indices(corpus, view)
     docs = corpus.docs[view.starts[indices]]  # a unit belongs to the Doc of its first token
-    return judge_slices(view, slices_by(slice_of_doc, docs, indices), indices, view.n_bins, view.seed)
+    slices = slices_by(slice_of_doc, docs, indices)
+    return judge_slices(view, slices, indices, view.n_bins, view.seed)
 
 
 def judged_views(
