@@ -218,6 +218,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
         """Return how many characters after an entity's first token its last token starts; NO_PARTNER for other tokens."""
+        # Stored with scores, to ignore them if the entity gets another end. Characters, since merging renumbers tokens.
         starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
             partners[entity.start] = starts[entity.end - 1] - starts[entity.start]

@@ -227,10 +227,10 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
         return
     for base, progress_part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
         plan, context = _with_context(base, data, learn_context, progress_part)
-        plan = plan if context.why else plan.with_context_scores(data)
+        plan = plan if context.why else plan.with_context_scores(data)  # why: the context changes no scores of tokens
         why = context.why or (_FEW_DOCUMENTS if inputs.few_documents and not context.is_required else "")
         name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
-        losses = log_losses(context.held_out, data.kept_pairs.hits)
+        losses = log_losses(context.held_out, data.kept_pairs.hits)  # held_out: out-of-fold scores, or unchanged ones
         yield replace(plan, name=name, why=why, size=base.size + int(context.about["size"]), losses=losses)
 
 

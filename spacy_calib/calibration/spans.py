@@ -174,7 +174,7 @@ class SpanMaps:
 
 
 class SpanContextStep(CalibrationStep, Protocol):
-    """A fitted step that adjusts scores of spans on the Doc by their context; `context.tokens` has its class."""
+    """A fitted step that adjusts scores of spans on the Doc by their context, such as a `SpanContextModel`."""
 
     def state(self) -> dict[str, Any]: ...
 

@@ -145,13 +145,13 @@ class _OffsetProblem:
     def _mix_with_outliers(
         self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
     ) -> list[tuple[Floats, Floats]]:
-        """Average the offsets of each (offsets, log evidence) solution with those that units have as outliers, by evidence."""
+        """Mix into each solution (offsets, log evidence) the offsets of units as outliers, by the probability of being one."""
         outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)
         # The problem `outliers` has other weights, so only the gain of its offsets in evidence is comparable.
         outlier_evidence = np.log(_OUTLIER_SHARE) + self.evidence_without() + evidence - outliers.evidence_without()
         mixture = []
         for offsets, usual_evidence in solutions:
-            total = np.logaddexp(np.log1p(-_OUTLIER_SHARE) + usual_evidence, outlier_evidence)
+            total = np.logaddexp(np.log1p(-_OUTLIER_SHARE) + usual_evidence, outlier_evidence)  # of both cases
             p_outlier = np.exp(outlier_evidence - total)  # of each unit, given its pairs
             mixture.append((offsets + p_outlier * (outlier_offsets - offsets), total))
         return mixture

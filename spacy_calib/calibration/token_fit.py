@@ -129,7 +129,7 @@ class CalibrationPlan:
         return data.kept_pairs.with_scores(self.scores[data.kept_indices])
 
     def with_context_scores(self, data: FitData) -> CalibrationPlan:
-        """Return this plan with the out-of-fold scores of its context for the pairs that reach the threshold."""
+        """Return this plan with its context in use: pairs that reach the threshold get the context's out-of-fold scores."""
         assert self.context is not None
         scores = self.scores.copy()
         scores[data.kept_indices] = self.context.held_out

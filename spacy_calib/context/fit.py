@@ -92,15 +92,15 @@ def fit_token_context(
     context = prototype.clone()
     context.vocabulary_, context.n_tags_ = KnownWords.from_words(words), n_tags
     # Sorted by token, since the features of a token need all pairs of its neighbours, with gold and without.
-    all_pairs, order = interleave(pairs, unlabelled_pairs)
+    all_pairs, order = interleave(pairs, unlabelled_pairs)  # order: index of each in pairs followed by unlabelled_pairs
     tokens = TokenScores(all_pairs.rows, all_pairs.tags, all_pairs.scores, words)
     columns, word_indices = _learn_columns(context, tokens), context.vocabulary_.find_indices(words)
-    view = TokenView(tokens, columns, word_indices[0], tokens.scores)
+    view = TokenView(tokens, columns, word_indices[0], tokens.scores)  # for a context of spans: forms, without endings [1]
     salted_words, salted_indices = context.vocabulary_.with_salt(salt)
     if reason:
         context.vocabulary_ = salted_words
         return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, reason, describe_context(context))
-    index = np.argsort(order)  # index in `all_pairs` of each pair with gold, then of each pair without
+    index = np.argsort(order)  # the inverse: index in `all_pairs` of each of `pairs`, then of `unlabelled_pairs`
     labelled, unlabelled = slice(len(pairs)), slice(len(pairs), None)  # slices of `index`
     pair_columns = (all_pairs.rows, all_pairs.tags, tokens.log_odds, tokens.is_top)
     inputs = pair_inputs(context.blocks, tokens, word_indices, columns, pair_columns, n_tags).take(index)

@@ -204,10 +204,10 @@ class FurtherScores:
         """Return n new scores: that of each document's top label recalibrated; the document's other labels share the rest.
 
         rows, tags, scores: Document, label (a column) and score of each of n entries. top (Ints): Indices of the entries of top
-            labels. words (Words): All documents with their further scores.
+            labels. words (Words): All documents, each as one "word", with their further scores (see the class).
         """
         assert self.model_ is not None
-        spans = self.spans(words, rows[top], tags[top], scores[top])
+        spans = self.spans(words, rows[top], tags[top], scores[top])  # one for each document: its top label
         return replace_top_scores(rows, scores, top, self.model_.predict(spans, spans.scores))
 
     def state(self) -> dict[str, Any]:
@@ -350,8 +350,8 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
 
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
     features (list[str] | None): Names from FEATURES; None takes all.
-    shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where predictions
-        and gold follow one convention: 0 not at all, 1 fully. RAISES C001: a setting out of range, or an unknown name.
+    shrink (float): How far scores move, in log-odds, from 0 (not at all) to 1 (all the way), towards a * raw log-odds + c. For
+        a and c, tokens are left out on which model and gold use tags differently. RAISES C001: a setting, or name, is invalid.
     """
     names = list(FEATURES) if features is None else features
     unknown = [name for name in names if name not in FEATURES]

@@ -98,9 +98,9 @@ def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return scores (prefix attr) of a span on the Doc, else of its kb_id_; None without any, or if text or labels changed."""
+    """Return a span's own scores (prefix attr), else its link's (kb_id_); None without any, or if text or labels changed."""
     values = find_span(span, attr) if len(span) else None
-    return values if values is not None and values.on_doc else link_values(span, attr)
+    return values if values is not None and values.on_doc else link_values(span, attr)  # a span not on_doc is a candidate
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:

@@ -28,7 +28,10 @@ class TopLabels:
 
     @classmethod
     def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
-        """Find a batch's bare Docs. marginals, labels: As in the class. hashes: Label hash of each Doc's units, 0: none."""
+        """Find the top labels of the Docs without labels: those whose `hashes` (of the labels of their units) are all 0.
+
+        marginals, labels: As in the class. RETURNS (TopLabels): These two, and the top labels by Doc.
+        """
         order = np.argsort(marginals.scores, kind="stable")
         top_tags = np.full(marginals.n_tokens, -1)
         top_tags[marginals.rows[order]] = marginals.tags[order]  # of a unit's entries the last, highest one stays
@@ -40,11 +43,11 @@ class TopLabels:
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """Return each Doc's label hashes: as in `hashes`; for bare Docs those of the top labels, by annotation's map if any."""
+        """Return `hashes`, but for Docs without labels the hashes of their top labels (mapped, if annotation has a map)."""
         map_label = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():
-            names = map(map_label, labels)
+            names = map(map_label, labels)  # `counterpart` maps a label of the source to its gold label
             all_hashes[number] = np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)
         return all_hashes
 

@@ -77,8 +77,8 @@ def read_answers(
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
     """Read the export of an annotation tool: the answers of each person in each record, in the order of the file.
 
-    labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): The
-    records, from `read_values`; None reads them from the file.
+    labels (Collection[str]): The labels of the pipeline, by which the questions of a project are chosen whose answers are
+    gold. values (Sequence | None): The records, from `read_values`; None reads them from the file.
     Records that cannot be used are skipped, with a warning (CW61), if they are at most one in twenty.
     RAISES C692: the file cannot be read. C082, C787: records from no known tool. C693: from two tools. C694: of two projects.
     C696: nobody answered. C786: several fields could be the text. C789: no way, or several ways of counting offsets put the
@@ -128,7 +128,7 @@ def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
 
 
 def _prepare(file: Path, tool_name: str, records: list[PlacedRecord], labels: Collection[str]) -> None:
-    """Call the function `prepare` of a tool, if it has one, with all records and the labels of the pipeline.
+    """Let a tool's `prepare`, if it has one, note on each record what only all together show, such as which field is the text.
 
     tool_name (str): Key of TOOLS; "" does nothing. RAISES C786: several fields could be the text. C692: malformed records.
     """

@@ -225,9 +225,10 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
 
 
 def _agreed_label(labels_by_doc: Sequence[dict[str, Any] | None], layer: str, conflicts: GoldConflicts) -> Any:
-    """Return the label of one token on which Docs agree, None if they do not; count it in `conflicts` under `layer`.
+    """Return the label of one token on which Docs agree; None if they differ, or none labels it.
 
-    labels_by_doc (Sequence): For each Doc with labels of this layer the token's labels by layer; None if it lacks the token.
+    labels_by_doc (Sequence): For each Doc with labels of this layer: layer -> label of the token; None if it lacks the token.
+    conflicts: Counts under `layer` the tokens that several Docs label (or lack), and those of them on which Docs differ.
     """
     values = ["other tokens" if labels is None else labels[layer] for labels in labels_by_doc]
     given_labels = [value for value in values if value]  # without Docs that do not label this token

@@ -150,7 +150,7 @@ class Collector:
         """
         annotation, doc, reference = self._annotation, example.predicted, example.reference
         hashes = annotation.hashes(doc)
-        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)  # predicted ones
+        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)  # predicted, so the same Doc names them
         raw, calibrated = _predicted_label_scores(doc, view, self._attr, annotation.kind, scores, labels)
         rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
         right = _hits(example, annotation, gold, rows, hashes)

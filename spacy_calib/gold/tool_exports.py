@@ -210,7 +210,7 @@ def is_doccano(record: dict[str, Any]) -> bool:
 
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
-    """Read a record of doccano. RAISES ValueError: its labels are numbers."""
+    """Read a record of doccano; spans without their words become `uncertain`. RAISES ValueError: its labels are numbers."""
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text = record["text"]
     labels = as_list(next(record[key] for key in _DOCCANO_KEYS if key in record))  # categories, or spans with a label

@@ -105,7 +105,11 @@ def _check_samples(n_samples: int, coverage: float) -> None:
 
 
 class ResampledMean(ResampledFigure):
-    """A mean over pairs. values (Floats): For each resample, mean - t * standard error with the resample's studentised t."""
+    """A mean over pairs, with a value for each resample that the true mean may have (`resample_means` computes them).
+
+    values (Floats): mean - t * error, with mean and standard error of the data. t is the distance of the resample's mean from
+        the data's mean, in standard errors of the resample: the data's mean may be as many of its errors from the true mean.
+    """
 
     def rank(self, share: float) -> int:
         """Return the rank as in `ResampledFigure`, but without widening for few documents: t is studentised already."""
@@ -161,7 +165,7 @@ def resample_means(
     counts = np.bincount(codes).astype(np.float64)
     means, residuals_by_column = zip(*(_residuals(column, codes, counts) for column in values), strict=True)
     residuals = np.stack(residuals_by_column)  # (k columns, n_documents)
-    sums = np.concatenate([[counts, counts**2], residuals, residuals**2, residuals * counts])
+    sums = np.concatenate([[counts, counts**2], residuals, residuals**2, residuals * counts])  # see `_studentised_distances`
     distances = _studentised_distances(resample_sums(sums, n_samples, seed), n_documents)
     errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residuals**2, axis=1)) / counts.sum()  # of the means
     values_by_column = [mean - t * error for mean, t, error in zip(means, distances, errors, strict=True)]

@@ -67,7 +67,7 @@ def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) 
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
-    # If columns are edit trees, several of them give the same lemma, and a column is not its index among the labels.
+    # Whether each column is the number of its label. Not if columns are edit trees, several of which may give one lemma.
     has_label_columns = bool((columns == corpus.tags[corpus.hits >= 0])[columns >= 0].all())
     fields = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
     return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **fields)

@@ -80,8 +80,9 @@ def _sum_with_error(
 ) -> tuple[float, float, float]:
     """Return (sum of score - hit, its standard error over documents, degrees of freedom of the error).
 
-    probabilities, right, codes: Score, hit and document (from 0) of each pair. overdispersion (float | None): Variance of all
-        documents over that of independent scores; averaged with these ones, it counts as _PRIOR documents. None: no average.
+    probabilities, right, codes: Score, hit and document (from 0) of each pair. overdispersion (float | None): Variance of the
+        sums of all documents of the data, as a multiple of that of independent scores. The variance of these pairs is averaged
+        with the one that this multiple predicts for them, which counts as _PRIOR documents. None: no average.
     """
     sizes, sums = np.bincount(codes).astype(np.float64), np.bincount(codes, probabilities - right)  # by document
     independent_variance = (probabilities * (1.0 - probabilities)).sum()  # of the sum, if scores are calibrated
@@ -91,8 +92,8 @@ def _sum_with_error(
     freedom = max(np.square(sizes.sum()) / np.square(sizes).sum() - 1.0, 0.0)  # Kish's effective number of documents - 1
     if overdispersion is not None:
         variance = (freedom * variance + _PRIOR * overdispersion * independent_variance) / (freedom + _PRIOR)
-        freedom = freedom + _PRIOR if freedom > 0 else 0.0
-    error = np.sqrt(max(variance, independent_variance, np.finfo(float).tiny))
+        freedom = freedom + _PRIOR if freedom > 0 else 0.0  # the average rests on _PRIOR more documents
+    error = np.sqrt(max(variance, independent_variance, np.finfo(float).tiny))  # a lower variance is luck; tiny: not 0
     return float(sums.sum()), float(error), float(freedom)
 
 

@@ -109,10 +109,10 @@ def adapt_tokens(
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
     steps = [step for step in calibration_before.steps if not isinstance(step, Normalization)]
     predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))  # of pairs above the threshold
-    index = np.flatnonzero(all_pairs.scores >= threshold)
+    index = np.flatnonzero(all_pairs.scores >= threshold)  # in `all_pairs`, of the pairs in `predictions`
     pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
     has_gold = order[index] < len(data.pairs)
-    with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)
+    with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)  # in `pairs`, `predictions`
     entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)

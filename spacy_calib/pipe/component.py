@@ -477,10 +477,10 @@ class Calibrator(Pipe, PipeSettings):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over a saved state; on failure nothing changes. RAISES C742: other further scores. C020: other labels."""
+        """Set a saved state; on failure nothing changes. RAISES C742, C020: the source has other further scores, or labels."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)  # the source that the label map wraps: it has the labels and settings
-        context = state.tokens.context
+        context = state.tokens.context  # FurtherScores use other scores that the source has of each document
         if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_score_names):
             names = ", ".join(inner.further_score_names) or "none"
             raise calib_error("C742", name=self.name, wanted=", ".join(context.names_), given=names)

@@ -139,9 +139,10 @@ class Evaluation:
 def check_evaluable(
     pipes: Sequence[Calibrator], corpora: Sequence[ScoredCorpus], examples: Sequence[Example], silent: bool
 ) -> None:
-    """Check that some pipe has scores on Docs with gold and that, for a single pipe, the gold has right and wrong predictions.
+    """Check that one of the pipes, at least, has scores with gold; a single pipe also needs right and wrong predictions.
 
-    corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn.
+    corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn
+        (CW65) that hardly any prediction of a single pipe is wrong. If all pipes fail, the error is the first one's.
     RAISES C800 to C804: the gold of the only pipe shows no errors. C075, C745: no Doc has scores. C030: no Doc
         with scores has gold. C005: no score of a token with gold reaches the threshold.
     """

@@ -89,7 +89,7 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     """Return gold name -> name in the pipe, for tags, parts of speech or categories; {} for others, such as spans.
 
     Names that are the same in both are left out, and so are gold names that would have several names in the pipe.
-    gold_names (Mapping | None): Component's label -> gold name; None if the gold may use names of the component or the pipe.
+    gold_names (Mapping | None): Component's label -> its gold name. None: the gold has names of the component or of the pipe.
     """
     component, label_map, source = pipe.lookup.component(), map_of(pipe.source) or {}, with_map(pipe.source, None)
     if plain_name(source.annotation(component).gold.name) not in ("tag", "pos", "cats") or not (label_map or gold_names):
@@ -98,7 +98,7 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     pipe_names_by_gold: dict[str, set[str]] = {}
     for label, pipe_name in pipe_name_of.items():
         pipe_names_by_gold.setdefault((gold_names or {}).get(label, label), set()).add(pipe_name)
-    # If the gold may use the pipe's names, a name of the pipe is not renamed, even if a label of the component is the same.
+    # Gold names that are not renamed: the pipe's names, if the gold may use them, even where a label of the component is equal.
     kept_names = set() if gold_names else {*pipe_name_of.values()}
     unique_names = {gold: min(names) for gold, names in pipe_names_by_gold.items() if len(names) == 1}
     return {gold: name for gold, name in unique_names.items() if name not in ("", gold) and gold not in kept_names}
@@ -161,9 +161,9 @@ def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
 
 
 def shown_names(pipe: Calibrator) -> dict[str, str]:
-    """Return label of the component -> name to display, "" for a label without scores; labels outside of a map are missing.
+    """Return label of the component -> name to display, "" for a label without scores; only of labels in the pipe's map.
 
-    With pretrained maps, whose own names the user never saw, a label is its own name; else the name is that of the gold.
+    The name is the map's gold label; with the map of a pretrained card, whose names the user never saw, the label itself.
     """
     label_map = map_of(pipe.source) or {}
     if pipe.fit_info.pretrained is None:

@@ -96,8 +96,8 @@ class SourceLookup:
     def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
         """Return (the source bound to its component, "") or (None, why not); looked up again only if the pipeline has changed.
 
-        A source that reads only Docs has the component None. An `obstacle` is no failure here: `readable_docs` reports it.
-        vocab (Vocab | None): Vocab of the Docs to read; Docs of another pipeline cannot be read. None checks no vocab.
+        A source that reads only Docs has the component None. Reasons: no such component, or Docs of another pipeline. An
+        `obstacle` is no failure here: `readable_docs` reports it. vocab (Vocab | None): That of the Docs; None is not checked.
         RAISES C020: labels of the component were removed or reordered since the fit. C022: the source cannot read it.
         """
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound

@@ -101,13 +101,13 @@ class MappedSource:
         return merge_labels([annotation.counterpart(label) for label in self.inner.labels(pipe)])
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
-        """Return the scores of the inner source with gold labels, and its spans whose label has a gold label."""
+        """Return the inner source's scores, merged by gold label, and its spans whose label has a gold label."""
         scores = self.inner.read(pipe, docs)
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
         labels, columns = self._merge_labels(pipe)
         spans = None if scores.spans is None else _with_counterpart(scores.spans, names, self.table)
         mapped_scores = MappedScores(scores, columns, annotation.kind.overlapping, spans)
-        # The tokens of a span have a score of its label, merged here; where spans may overlap, a token has no such label.
+        # `token_scores` become those of the span's gold label; if spans may overlap, tokens have no scores of span labels.
         if spans is not None and len(spans) and not annotation.kind.overlapping:
             mapped_scores.spans = replace(spans, token_scores=_token_scores(mapped_scores, spans, labels, names, annotation))
         return mapped_scores

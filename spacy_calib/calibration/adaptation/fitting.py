@@ -66,7 +66,7 @@ class AdaptationFit:
         }  # fmt: skip
 
     def _named_offsets(self, tags: Ints, labels: Sequence[str]) -> dict[str, float]:
-        """Return label -> offset of top entries with this label, largest first; offsets below _LEAST_OFFSET are left out."""
+        """Return label -> offset of its top entries, for `tags`; the farthest from 0 first, none nearer than _LEAST_OFFSET."""
         offsets = self.adaptation.leading.offsets
         if offsets is None:
             return {}

@@ -106,7 +106,7 @@ _SAFE_MARGIN = 300.0
 class PairwiseScaler:
     """A fitted log-linear scaling, which scales many tokens by one product of matrices.
 
-    factor (float): What log p is multiplied by. biases (Floats): Bias of each tag, the rest, tags past the end: (n_tags + 2,).
+    factor (float): What log p is multiplied by. biases (Floats): Bias of each tag, the rest, tags added later: (n_tags + 2,).
     codes (Ints), weights (Floats): source * (n_tags + 2) + target of each pair of tags with a weight, and the weight.
     is_diagonal (bool): Whether a tag influences only itself.
     """
@@ -116,7 +116,7 @@ class PairwiseScaler:
         from scipy.sparse import csr_matrix
 
         self.factor, self.biases = factor, biases
-        self.n_tags = len(biases) - 2  # without "the rest" and "past the end"
+        self.n_tags = len(biases) - 2  # without the rest, and tags added after the fit
         self.diagonal: Floats | None = None
         if is_diagonal:
             self.diagonal = np.zeros(len(biases))
@@ -136,7 +136,7 @@ class PairwiseScaler:
         self.table = table.toarray() if len(row_tags) * self.n_columns <= _CELLS else table
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled scores of n > 0 entries, tokens ascending. is_input: If each influences others; None: all do."""
+        """Return the scaled scores of n > 0 entries, tokens ascending. is_input: Whether each influences others; None: all."""
         begins = np.ones(len(tokens), dtype=bool)  # whether an entry is the first of its token
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)

@@ -85,8 +85,8 @@ class Objective:
         return self.unpack(vector * self.units)
 
     def unpack(self, values: Floats) -> ScalingWeights:
-        """Return the parameters in an unscaled vector of factor, biases and weights."""
-        biases = values[1 : 1 + self.n_biases] if self.n_biases else np.zeros(self.entries.n_tags + 2)
+        """Split a vector, not scaled by `units`, into factor, biases (0 if not fitted), and weights of the pairs `codes`."""
+        biases = values[1 : 1 + self.n_biases] if self.n_biases else np.zeros(self.entries.n_tags + 2)  # 2: rest, unknown
         return ScalingWeights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
     def loss(self, vector: Floats) -> tuple[float, Floats]:

@@ -32,7 +32,7 @@ _RIDGE_PAIRS, _RIDGE_FOLDS, _RIDGE_TOLERANCE = 40_000, 3, 1e-5
 
 def _find_contradiction(fields: dict[str, Any]) -> str:
     """Return why the sizes of learned arrays contradict each other, or "". fields: Name of a learned attribute -> value."""
-    size = fields["n_tags_"] + 2  # a bias for each tag, for the rest, and for tags past the end
+    size = fields["n_tags_"] + 2  # a bias for each tag, for the rest, and for labels that the component got after the fit
     if len(fields["factor_"]) != 1 or len(fields["biases_"]) != size or len(fields["weights_"]) != len(fields["codes_"]):
         return f"one factor, {size} biases and a weight for each pair of tags are wanted"
     return "a pair names a tag that there is not" if fields["codes_"].max(initial=-1) >= size * size else ""
@@ -54,7 +54,7 @@ class Scaling(Part):
     ridge (float | None): L2 penalty on each weight between tags, ridge / 2 times its square: the inverse variance of a Gaussian
         prior, so that one value suits few data and many. None lets `cross_fit` choose among RIDGES.
     ridge_ (float): The penalty that was used. n_tags_ (int): Number of tags in the fit. factor_ (Floats): The inverse
-        temperature, shape (1,). biases_ (Floats): Bias of each tag, of the rest, and of all tags past the end, (n_tags + 2,).
+        temperature, (1,). biases_ (Floats): Bias of each tag, the rest, labels that the component got later, (n_tags + 2,).
     codes_ (Ints), weights_ (Floats): Pairs of tags, as source * (n_tags + 2) + target, and weights. RAISES C001: ridge <= 0.
     """
 
@@ -193,7 +193,7 @@ class Scaling(Part):
         """Return the scaled probabilities of n entries; those of a token depend on all its entries and on no other token.
 
         rows, tags (Ints), scores (Floats): Token, tag and score of each entry, (n,), for all tags of a token above FLOOR.
-        is_input (NDArray[bool] | None): False for an entry (below FLOOR) that influences no other; None if all do.
+        is_input (NDArray[bool] | None): Whether an entry influences the others of its token: False below FLOOR. None: all do.
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
         if not self.fitted:
@@ -211,7 +211,7 @@ class Scaling(Part):
         return scaled_scores
 
     def _scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled probabilities of n > 0 valid entries. rows: Ascending. is_input: If it influences others."""
+        """Return the scaled probabilities of n > 0 valid entries. rows: Ascending. is_input: As for `scale`."""
         cache = self._scaler_cache
         if cache is None or cache[0] is not self.weights_:  # made once for these weights
             scaler = PairwiseScaler(float(self.factor_[0]), self.biases_, self.codes_, self.weights_, self.pairwise == "self")

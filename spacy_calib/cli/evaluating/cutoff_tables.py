@@ -53,9 +53,9 @@ def show_precision(result: dict[str, Any]) -> None:
         TableColumn("Kept", "kept", whole),
         TableColumn("% kept", "share", in_percent),
         TableColumn("Precision", "precision", number),
-        TableColumn("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
+        TableColumn("Elsewhere", "", lambda row: _format_range(row, 1, 4)),  # as a share, with 4 decimals
     )
-    rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]  # keys with gold
+    rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]  # labels or groups with gold; "all" stays
     show_rows(rows or result["rows"], columns)
     keys_without_gold = [row["key"] or "(no group)" for row in result["rows"] if row not in rows]
     if rows and keys_without_gold:
@@ -64,7 +64,7 @@ def show_precision(result: dict[str, Any]) -> None:
     if not is_reached:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
     show_answers(result)
-    if is_reached and "answers" not in result:
+    if is_reached and "answers" not in result:  # with "answers" (to a sample), `show_answers` has printed the promise
         _explain_precision(result, target, noun)
 
 

@@ -164,7 +164,7 @@ class Run:
         return choose_pipes(nlp, self.component, **options)
 
     def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **options: Any) -> Calibrator:
-        """Return the one pipe that `pipes` selects. RAISES C077: several. C021, C069, C084: a missing or disabled component."""
+        """Return the one pipe of `pipes` (same arguments). RAISES C077: several. C021, C069, C084: no enabled component."""
         (pipe,) = self.pipes(nlp, examples, **options)
         check_readable(nlp, pipe)
         return pipe

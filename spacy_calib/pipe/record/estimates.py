@@ -125,9 +125,9 @@ class Residuals(Serializable):
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the error variance of the expected number of events in new documents, corrected and summed by weights.
+        """Return the variance of the error of the expected number of events in new documents, after `correction`.
 
-        weights (Floats): Weight of each kind of event, shape (k,). sums (EventSums): Of the new documents.
+        weights (Floats): Of the k kinds of events, whose weighted numbers are summed. sums (EventSums): Of the new documents.
         """
         # Deviations from the mean of few documents are too small on average.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)

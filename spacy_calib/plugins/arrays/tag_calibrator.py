@@ -164,7 +164,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _calibrate(self, P: Any) -> tuple[Scores, CalibratedEntries]:
         """Return (raw scores of P with the columns of the fit, entries that reach the threshold with their calibrated scores).
 
-        RAISES C001: scores out of range. C294: an unknown tag.
+        P: Probabilities of tags, as for `fit`. RAISES C001: scores out of range. C294: an unknown tag.
         """
         check_is_fitted(self)
         if inputs.is_triple(P):

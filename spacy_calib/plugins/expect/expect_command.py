@@ -174,7 +174,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
 
 
 def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Return "unit" and number "n" of the documents of the last adaptation, else fit; "kind": fitted, pretrained or adapted."""
+    """Return "n" (documents of the last adaptation, else fit), "unit" (what one is), "kind" (fitted, pretrained, adapted)."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}

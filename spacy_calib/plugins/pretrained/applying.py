@@ -91,7 +91,7 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mappi
     """Return whether a card calibrates a component already.
 
     match (Match): The component, and the card for it. card, cutoff: Requested card and cut-off; None accepts any. RAISES C837:
-    a fit calibrates the component, or another card, or a card although a cut-off is requested; or a pipe has the name already.
+    it has a card, but another one, or a cut-off, is requested; it has a fit on gold; or some other pipe has the card's name.
     """
     readers = _find_readers(nlp, match)
     fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
@@ -156,12 +156,12 @@ def learned_state(
     state, cutoffs = card.state(), card_cutoffs(cutoff)
     info = {**state["fit_info"], "component": match.component, "pretrained": about}
     state |= {"weights": weights, "cutoffs": cutoffs and cutoffs.state(), "fit_info": info}
-    if data["failing"]:  # labels that keep their raw scores
+    if data["failing"]:  # labels to keep raw: a step after the card's context restores their raw scores
         settings = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
         state["context"] = {GatedContext.kind: GatedContext.registered, "settings": settings, "learned": {}}
-    if data["maps"] is not None:  # entities are scored by evidence, without that of the components that are unlike
+    if data["maps"] is not None:  # instead, tokens keep their scores; maps (components -> coefficients) score entities
         step = EntityMap()
         step.labels_ = tuple(info["spans"]["labels"])
         step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}
-        state |= {"context": EntityEvidence(data["lists"]).state(), "span_context": step.state()}
+        state |= {"context": EntityEvidence(data["lists"]).state(), "span_context": step.state()}  # lists: file -> checksum
     return state

@@ -52,7 +52,7 @@ _ARTICLE, _POSSESSIVE, _ADDRESS = ("the",), ("'s", "’s", "'", "’"), ("http",
 class EntityEvidence(Part):
     """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
 
-    lists (dict[str, str] | None): Lists of names to look words up in: name of each file in `lists` -> its checksum.
+    lists (dict[str, str] | None): Lists of names to look words up in: file in this plugin's `lists` -> its checksum.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"

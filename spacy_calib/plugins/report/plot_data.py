@@ -139,7 +139,7 @@ def reliability_panel(
 ) -> Panel:
     """Return the numbers of a diagram of n pairs: raw and calibrated scores, and hits (whether each is right), (n,) each.
 
-    title, note (str): Texts above it. n_bins, norm and errors: as for `reliability_curve`.
+    title, note (str): Texts above it. n_bins, norm, RAISES: as for `reliability_curve`.
     """
     curves = [reliability_curve(scores, hits, n_bins, norm) for scores in (raw, calibrated)]
     return Panel(title, note, int(np.size(raw)), *curves)

@@ -174,7 +174,7 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
 
 
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
-    """Return the clause on the size of the error (`evidence`) that follows `_opening`; "" if the opening says enough."""
+    """Return the clause on the size of the error (`evidence`) that follows `_opening` of a status of HEADINGS, or ""."""
     error, floor95 = evidence.error, evidence.floor95
     votes = exceeds_noise(error, floor95, evidence.low)  # whether noise floor, and interval, say that it is more than noise
     if status == "unclear":
@@ -189,11 +189,11 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
         )
     clauses = ("no more than chance would show", "which may be chance", "more than chance would show")  # by number of votes
     clause = clauses[sum(votes)]
-    if evidence.percent_right is None and status != "seen":  # the opening has no figure
+    if evidence.percent_right is None and status != "seen":  # the opening has no figure; that of "seen" needs none
         return f": on average its scores are off by {error:.3f}, {clause}"
-    if status in ("seen", "sure", "modest", "off"):
+    if status in ("seen", "sure", "modest", "off"):  # the opening says enough
         return ""
-    if any(votes):
+    if any(votes):  # of "calibrated", "uneven", "close" or "close-uneven", which are left
         return f"; on average its scores are off by little, {'but by ' if all(votes) else ''}{clause}"
     return f"; on average its scores are off by {clause}"
 

@@ -196,7 +196,7 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    """Return the doubt about one row. gold, rival: Indices in the names of the corpus, -1 for none. Others: As in `Doubt`."""
+    """Return the doubt about one row, on which both labels are. gold, rival: Indices in corpus.names, -1: none. See `Doubt`."""
     gold_name, rival_name = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
     return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
 

@@ -45,9 +45,9 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 class QueueOutput:
     """Where and how a queue is written and printed.
 
-    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS) is that of the printed result;
-    "jsonl", "csv" or one of TOOLS is that of the file, or, without a file, of the printed queue. silent (bool): Print nothing.
-    suffixes (Mapping): Suffix of the file -> its format. RAISES C056: another suffix.
+    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS) is that of the printed result, and
+    the suffix of the file decides its own. "jsonl", "csv" or one of TOOLS is that of the file, or, without one, of the printed
+    queue. silent (bool): Print nothing. suffixes (Mapping): Suffix of the file -> its format. RAISES C056: a wrong suffix.
     """
 
     output: Path | None

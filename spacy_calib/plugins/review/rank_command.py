@@ -252,16 +252,16 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
 
 
 def show_sample(result: dict[str, Any]) -> None:
-    """Print how many answers about a random sample probably give a cut-off with a precision, or confirm that of a cut-off."""
+    """Print how many answers about a random sample will probably suffice; without entities to sample, print nothing."""
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return
     where = f"{result['units']:,} entities in {sample['documents']:,} document{'s' if sample['documents'] != 1 else ''}"
     msg.text(f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:")
-    if "wanted" in sample:
+    if "wanted" in sample:  # a sample of entities above their cut-offs: to confirm the precision that these promise
         n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
         msg.text(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
-    for row in sample.get("promises", ()):
+    for row in sample.get("promises", ()):  # a sample of all entities: to find a cut-off with each of several precisions
         max_answers = min(SIZES[-1], result["units"])
         reach = f"out of reach with {max_answers:,} answers"
         if row["answers"] is not None and row["answers"] <= max_answers:

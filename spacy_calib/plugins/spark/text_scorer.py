@@ -58,7 +58,7 @@ class TextScorer:
         return ", ".join(f"{name} {kind}" for name, (kind, _) in get_columns(self.unit).items())
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield DataFrames with the rows of `score_rows`. batches: pandas DataFrames with columns of texts and ids."""
+        """Yield DataFrames with the rows of `score_rows`. batches: pandas DataFrames with columns `self.text` and `self.id`."""
         for batch in batches:
             texts, ids = self._read(batch)
             for start in range(0, len(texts), _N_TEXTS):

@@ -103,10 +103,11 @@ def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) 
     """
     actions, rules = read_actions(recognizer.moves), read_rule_input(docs, ignore_entities)
     with step_scorer(recognizer, docs, STATE_WIDTHS, "C033", unseen_score=-np.inf) as scorer:
+        # Of each token, if outside of entities: probabilities of transitions, the chosen one, and whether none is possible.
         openings, choice, stuck = _score_openings(scorer, rules, actions)
-        entities = _extend_entities(scorer, rules, actions, openings, choice)
+        entities = _extend_entities(scorer, rules, actions, openings, choice)  # that each token would open, to their ends
     bounds = np.cumsum([0, *(len(doc) for doc in docs)])
-    return _keep_reached(entities, actions, openings, stuck, bounds)
+    return _keep_reached(entities, actions, openings, stuck, bounds)  # only those that begin outside of earlier ones
 
 
 def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, NDArray[np.bool_]]:

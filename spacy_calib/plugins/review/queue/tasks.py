@@ -98,7 +98,7 @@ def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[st
     return Task(
         text=corpus.text(text_first, text_last),
         tokens=tokens,
-        spans=_spans(corpus, units, number, text_first, tokens, gold_names),
+        spans=_spans(corpus, units, number, text_first, tokens, gold_names),  # with the gold's names of labels
         unit=units.kind,
         has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
@@ -116,7 +116,7 @@ def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[st
         gold=corpus.names[gold] if is_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
         sampling=queue.sampling,
-        asks_each_span=asks_each_span,
+        asks_each_span=asks_each_span,  # whether each span is a separate question
         place=(int(corpus.offsets[first]), int(corpus.offsets[last - 1]) + len(corpus.words[last - 1])),
     )
 
