@@ -146,7 +146,8 @@ def test_convert_lets_an_unopened_tag_open_an_entity(tmp_path, tags, wanted):
 
 @pytest.mark.parametrize("row", ["Rome", "Rome B-LOC", "Rome\tLOC", "Rome\tB-", "Rome\tX\tB-LOC", "\tO", "Rome\t"])
 def test_convert_names_the_line_that_it_cannot_read(tmp_path, capsys, row):
-    assert "line 3" in fails(capsys, lambda: converted(tmp_path, f"to\tO\n\n{row}\n"))
+    printed = fails(capsys, lambda: converted(tmp_path, f"to\tO\n\n{row}\n"))
+    assert "line 3" in " ".join(printed.split())  # a long path wraps the line
 
 
 def gold(n: int) -> list[list[tuple[str, str]]]:
