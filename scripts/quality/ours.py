@@ -113,7 +113,7 @@ def fixed(
     prototype: Recalibrator,
     has_offsets: bool = False,
     scaling: Scaling | None = None,
-    normalize: bool | str = False,
+    normalize: bool = False,
 ) -> Method:
     """A method without a choice."""
 
@@ -137,7 +137,7 @@ def scaled_only(scaling: Scaling) -> Method:
     return timed(run)
 
 
-def chosen(normalize: bool | str = False, alone: bool = False) -> Method:
+def chosen(normalize: bool = False, alone: bool = False) -> Method:
     """What `--method auto` chooses. alone (bool): Where only scores are looked at."""
 
     def run(task: Task) -> Outcome:
@@ -187,10 +187,8 @@ def methods() -> Iterator[tuple[str, Method]]:
         yield f"{kind} scaling, TFG-5 beta", fixed(tfg(5), maps["beta"], scaling=scaling)
         yield f"{kind} scaling, SCW isotonic", fixed(tfg(1), maps["isotonic"], scaling=scaling)
     yield "TFG-5 isotonic, kept tags sum to 1", fixed(tfg(5), maps["isotonic"], normalize=True)
-    yield "TFG-5 isotonic, room for other tags", fixed(tfg(5), maps["isotonic"], normalize="other")
     yield AUTO, chosen()
     yield "auto, kept tags sum to 1", chosen(True)
-    yield "auto, room for other tags", chosen("other")
     yield "auto, scores alone", chosen(alone=True)
 
 

@@ -103,9 +103,8 @@ class GroupedRecalibrator:
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Return the predictions with mapped scores and with their scores so far as `before_maps`."""
-        scores = self.predict(predictions.scores, predictions.tags)
-        return predictions.replace_unchecked(scores=scores, before_maps=predictions.scores)
+        """Return the predictions with mapped scores."""
+        return predictions.replace_unchecked(scores=self.predict(predictions.scores, predictions.tags))
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """Return the calibrated probabilities of n pairs; each depends only on its own score and tag.

@@ -170,7 +170,7 @@ class SpanMaps:
             if span_map is not None:
                 index = np.flatnonzero(mask)
                 scores[index] = span_map.predict(predictions.spans.take(index), predictions.scores[index])
-        return predictions.replace_unchecked(scores=scores, before_maps=predictions.scores)
+        return predictions.replace_unchecked(scores=scores)
 
 
 class SpanContextStep(CalibrationStep, Protocol):

@@ -15,7 +15,7 @@ from ..types import Floats, Ints, Marginals, Pairs, Spans
 # The level of a prediction. INPUT_ONLY: below the threshold; a scaling reads it, then it is cut off. OUTPUT_ONLY: below the
 # threshold, but the predicted label: it takes all steps, and no other depends on it. KEPT: it reaches the threshold.
 INPUT_ONLY, OUTPUT_ONLY, KEPT = range(3)
-_COLUMNS = ("rows", "tags", "raw", "scores", "levels", "before_maps")
+_COLUMNS = ("rows", "tags", "raw", "scores", "levels")
 
 
 @dataclass(eq=False)
@@ -24,8 +24,8 @@ class Predictions:
 
     rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): Probability
         from the source, and after the steps so far. levels (NDArray[int8] | None): INPUT_ONLY, OUTPUT_ONLY or KEPT;
-        None if all are KEPT. before_maps (Floats | None): Scores before the maps; None until these are applied. spans (Spans |
-        None): The spans, if rows are spans. words (Words | None): Words of all tokens, which a context of tokens reads.
+        None if all are KEPT. spans (Spans | None): The spans, if rows are spans. words (Words | None): Words of all tokens,
+        which a context of tokens reads.
     view (TokenView | None): Scores and features of all tokens, which a context of spans reads.
     """
 
@@ -34,7 +34,6 @@ class Predictions:
     raw: Floats
     scores: Floats
     levels: NDArray[np.int8] | None
-    before_maps: Floats | None = None
     words: Any = None
     spans: Spans | None = None
     view: Any = None

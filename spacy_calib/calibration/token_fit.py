@@ -19,10 +19,10 @@ from ..pairs.pairing import interleave
 from ..pairs.progress import Progress
 from ..types import Floats, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
-from .recalibrators import Platt, Recalibrator
+from .recalibrators import Recalibrator
 from .scaling import Scaling
 from .steps import Predictions, apply_steps
-from .tokens import TokenCalibration, missing_probability
+from .tokens import TokenCalibration
 
 _FOLDS = 5
 
@@ -136,19 +136,16 @@ class CalibrationPlan:
         return replace(self, scores=scores, uses_context=True)
 
 
-def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = False) -> TokenCalibration:
+def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool = False) -> TokenCalibration:
     """Fit the maps of a plan, and return them with the plan's other steps as a calibration.
 
-    normalize (bool | str): True: scores of a token will be divided by their sum; "other": by their sum plus P(no label with a
-        score is right), for which a map is fitted; False: neither. RAISES C003: no pairs. C006: fewer than the maps need.
+    normalize (bool): Whether scores of a token will be divided by their sum.
+    RAISES C003: no pairs. C006: fewer than the maps need.
     """
-    pairs = plan.pairs_of(data)
-    maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.has_offsets).fit(pairs)
+    maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.has_offsets).fit(plan.pairs_of(data))
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
     if plan.context is not None and plan.uses_context:
         calibration.context = plan.context.context
-    if normalize == "other":
-        calibration.other = _fit_other(pairs)
     return calibration
 
 
@@ -170,8 +167,8 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
     fold_scores = cross_fit(folds_of(documents, _FOLDS), score)
-    # Threshold 0, since these pairs reach theirs. The normalization also reads `before_maps`.
-    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).replace_unchecked(scores=fold_scores, before_maps=pairs.scores)
+    # Threshold 0, since these pairs reach theirs.
+    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).replace_unchecked(scores=fold_scores)
     return apply_steps(calibration.steps_after(maps), predictions).scores
 
 
@@ -193,10 +190,3 @@ def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibrat
     unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores)
     pairs, _ = interleave(plan.pairs_of(data), unlabelled_pairs)
     return Predictions.of_pairs(pairs, 0.0)  # threshold 0: all of these are kept
-
-
-def _fit_other(pairs: Pairs) -> Recalibrator:
-    """Fit a map that calibrates the probability that none of a token's pairs has the right tag."""
-    rows, tokens = np.unique(pairs.rows, return_inverse=True)  # tokens: number of each pair's token among those with pairs
-    is_missed = np.bincount(tokens, weights=pairs.hits, minlength=len(rows)) == 0
-    return Platt().fit(missing_probability(tokens, pairs.scores, len(rows)), is_missed)

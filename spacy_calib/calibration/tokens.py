@@ -16,16 +16,14 @@ from ..types import Floats, Ints, Marginals
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
-from .recalibrators import Recalibrator
-from .recalibrators.recalibrator import MAP
 from .scaling import FLOOR, Scaling
 from .steps import OUTPUT_ONLY, CalibrationStep, Cut, Predictions, apply_steps
 
 
-def check_normalize(normalize: bool | str) -> bool | str:
-    """Return the setting `normalize` unchanged. RAISES C001: it is neither True, False nor "other"."""
-    if normalize not in (True, False, "other"):
-        raise calib_error("C001", name="normalize", wanted='true, false or "other"', given=repr(normalize))
+def check_normalize(normalize: bool) -> bool:
+    """Return the setting `normalize` unchanged. RAISES C001: it is neither True nor False."""
+    if normalize not in (True, False):
+        raise calib_error("C001", name="normalize", wanted="true or false", given=repr(normalize))
     return normalize
 
 
@@ -90,29 +88,13 @@ class Context(CalibrationStep, Protocol):
     def state(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True)
 class Normalization:
-    """The last step: divide a token's scores by their sum, if that is above 0.
-
-    how (bool | str): True, or "other": then the sum includes the probability of all labels below the threshold.
-    other (Recalibrator | None): The map that calibrates this probability; None takes it as it is.
-    """
-
-    how: bool | str
-    other: Recalibrator | None
+    """The last step: divide a token's scores by their sum, if that is above 0."""
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Divide the scores of each token by their sum. Predicted labels below the threshold are left out and unchanged."""
-        if not len(predictions.scores):
-            return predictions
         rows, is_kept = predictions.rows, predictions.is_kept
-        n_tokens = int(rows[-1]) + 1  # rows ascend
-        sums: NDArray[Any] = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0), minlength=n_tokens)
-        if self.how == "other":  # add the probability of all labels without an entry
-            # The map `other` was fitted to scores before the maps, so it gets these.
-            scores = predictions.scores if predictions.before_maps is None else predictions.before_maps
-            missing = missing_probability(rows, np.where(is_kept, scores, 0.0), n_tokens)
-            sums = sums + (missing if self.other is None else self.other.predict(missing))
+        sums = np.bincount(rows, weights=np.where(is_kept, predictions.scores, 0.0))
         divisors = np.where(sums > 0, sums, 1.0)[rows]
         return predictions.replace_unchecked(scores=np.where(is_kept, predictions.scores / divisors, predictions.scores))
 
@@ -120,7 +102,7 @@ class Normalization:
 # The form of a saved TokenCalibration; `make_part` checks its registered parts.
 TOKENS: dict[str, Form] = {
     "maps": maybe(GROUPED), "scaling": maybe(registered_part("@calib_scalings")),
-    "context": maybe(registered_part("@calib_contexts")), "other": maybe(MAP), "adaptations": maybe(list_of(Adaptation.read)),
+    "context": maybe(registered_part("@calib_contexts")), "adaptations": maybe(list_of(Adaptation.read)),
     "recall_cutoffs": maybe(RecallCutoffs.read), "label_cutoffs": maybe(Cutoffs.read),
 }  # fmt: skip
 
@@ -132,8 +114,7 @@ class TokenCalibration:
     maps (GroupedRecalibrator | None): Fitted to the scores after scaling and context; None leaves these unchanged.
     scaling (Scaling | None): Fitted; rescales all tags of a token together before the threshold cuts them off.
     context (Context | None): Fitted; adjusts scores after the scaling by the word and its neighbours.
-    normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the probability that
-        the right tag is none of them. other (Recalibrator | None): The map of that probability.
+    normalize (bool): Whether a token's scores are divided by their sum.
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which calibrate scores out of domain.
     recall_cutoffs (RecallCutoffs | None): Scores from which tokens are flagged. label_cutoffs (Cutoffs | None): Scores from
         which the category of a document is accepted. Both are for these maps: a new fit has none.
@@ -143,8 +124,7 @@ class TokenCalibration:
     _: KW_ONLY
     scaling: Scaling | None = None
     context: Context | None = None
-    normalize: bool | str = False
-    other: Recalibrator | None = None
+    normalize: bool = False
     adaptations: tuple[Adaptation, ...] = ()
     recall_cutoffs: RecallCutoffs | None = None
     label_cutoffs: Cutoffs | None = None
@@ -152,7 +132,7 @@ class TokenCalibration:
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
         """All steps in the order in which they are applied."""
-        last = Normalization(self.normalize, self.other) if self.normalize else None
+        last = Normalization() if self.normalize else None
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
@@ -187,19 +167,17 @@ class TokenCalibration:
 
     def state(self) -> dict[str, Any]:
         """Return all parts as plain data and arrays, for `from_state`; the setting `normalize` is not among them."""
-        names = ("maps", "scaling", "context", "other", "recall_cutoffs", "label_cutoffs")
+        names = ("maps", "scaling", "context", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         states = {name: None if part is None else part.state() for name, part in parts.items()}
         return {**states, "adaptations": [adaptation.state() for adaptation in self.adaptations] or None}
 
     @classmethod
-    def from_state(
-        cls, state: dict[str, Any], normalize: bool | str, load: Callable[[dict[str, Any]], Any]
-    ) -> TokenCalibration:
+    def from_state(cls, state: dict[str, Any], normalize: bool, load: Callable[[dict[str, Any]], Any]) -> TokenCalibration:
         """Rebuild a calibration from a state that the form TOKENS has checked.
 
-        normalize (bool | str): The setting, which is not in the state. load (Callable): Rebuilds one part from its state.
-        RAISES InvalidState: a part is not fitted, or not to as many tags as the maps.
+        normalize (bool): The setting, which is not in the state. load (Callable): Rebuilds one part from its state.
+        RAISES InvalidState: a part is not fitted to as many tags as the maps.
         """
 
         def load_part(name: str) -> Any:
@@ -210,23 +188,16 @@ class TokenCalibration:
             scaling=load_part("scaling"),
             context=load_part("context"),
             normalize=normalize,
-            other=load_part("other"),
             adaptations=tuple(state["adaptations"] or ()),
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],
         )
-        calibration._check_parts()
-        return calibration
-
-    def _check_parts(self) -> None:
-        """Check that all parts belong together. RAISES InvalidState: one is not fitted, or to other tags than the maps."""
-        if self.other is not None and not self.other.fitted:
-            raise InvalidState("other", "fitted")
-        n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
-        if self.scaling is not None and self.scaling.n_tags not in (None, n_tags):
+        n_tags = None if calibration.maps is None else len(calibration.maps.groups.of_tag)
+        if calibration.scaling is not None and calibration.scaling.n_tags not in (None, n_tags):
             raise InvalidState("scaling", f"fitted to as many tags as the maps ({n_tags})")
-        if any(len(adaptation.groups.of_tag) != n_tags for adaptation in self.adaptations):
+        if any(len(adaptation.groups.of_tag) != n_tags for adaptation in calibration.adaptations):
             raise InvalidState("adaptations", f"fitted to as many tags as the maps ({n_tags})")
+        return calibration
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
@@ -236,8 +207,3 @@ def find_silent(scores: Scores, rows: Ints) -> Ints:
         return empty_rows
     # A skipped token has the score NaN for every label, so also for the label of column 0.
     return empty_rows[np.isnan(scores.scores_at(empty_rows, np.zeros(len(empty_rows), dtype=np.intp)))]
-
-
-def missing_probability(rows: Ints, scores: Floats, n_tokens: int) -> Floats:
-    """Return for each token 1 - the sum of its entries' scores: the probability of all tags without an entry, (n_tokens,)."""
-    return np.clip(1.0 - np.bincount(rows, weights=scores, minlength=n_tokens), 0.0, 1.0)

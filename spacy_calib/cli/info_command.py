@@ -134,7 +134,7 @@ def _token_facts(pipe: Calibrator, description: dict[str, Any]) -> dict[str, Any
         "Context": context_line(info.context),
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
-        "Normalized": {False: "", True: "yes", "other": "other"}[pipe.normalize],
+        "Normalized": "yes" if pipe.normalize else "",
         "Fitted on": f"{extent_in_words(info.unit, info.docs, info.kind.unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),

@@ -258,12 +258,12 @@ class Calibrator(Pipe, PipeSettings):
         return self.learned.info
 
     @property
-    def normalize(self) -> bool | str:
-        """How a token's scores are rescaled: False, True (they sum to 1) or "other" (they leave room for other tags)."""
+    def normalize(self) -> bool:
+        """Whether a token's scores are rescaled so that they sum to 1."""
         return self.tokens.normalize
 
     @normalize.setter
-    def normalize(self, normalize: bool | str) -> None:
+    def normalize(self, normalize: bool) -> None:
         self.tokens.normalize = check_normalize(normalize)
 
     def __call__(self, doc: Doc) -> Doc:

@@ -39,8 +39,7 @@ class PipeSettings:
     """Settings of a calib pipe. A prototype is an unfitted step, which a fit clones.
 
     attr (str): Prefix of the attributes that the pipe writes. threshold (float): Probabilities below it are ignored, in [0, 1).
-    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" so that
-        they sum to 1 with the calibrated probability that the right tag is below the threshold.
+    normalize (bool): Whether a token's calibrated scores above the threshold are rescaled so that they sum to 1.
     token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.
     score_name (str | None): A name by which other tools read scores: Token._.<score_name> and Span._.<score_name> read
         <attr>_score, and `doc.spans[score_name]` has the scored spans, their scores in `attrs["scores"]`; None: neither.
@@ -58,7 +57,7 @@ class PipeSettings:
 
     attr: str = DEFAULT_ATTR
     threshold: float = 0.01
-    normalize: bool | str = False
+    normalize: bool = False
     token_scores: bool = False
     score_name: str | None = None
     event: str = "exact"

@@ -322,10 +322,10 @@ class PipeState:
         }
 
     @classmethod
-    def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
+    def read(cls, data: Any, normalize: bool, load: Callable[[dict[str, Any]], Any]) -> PipeState:
         """Check a saved state, and build the object. data (Any): From `state`, as read from bytes.
 
-        normalize (bool | str): The setting of this name, which is not saved. load (Callable): Rebuilds a registered part.
+        normalize (bool): The setting of this name, which is not saved. load (Callable): Rebuilds a registered part.
         RAISES InvalidState: the data is not in the form STATE. C001: a cut-off is out of range.
         """
         fields = STATE(data, "state")

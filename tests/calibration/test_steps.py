@@ -34,14 +34,12 @@ def test_the_threshold_cuts_off_what_was_looked_at_alone():
 
 def test_what_is_below_the_threshold_counts_in_no_sum():
     given = predictions((0, 0.6, KEPT), (0, 0.2, KEPT), (0, 0.004, OUTPUT_ONLY))
-    np.testing.assert_allclose(Normalization(True, None).apply(given).scores, [0.75, 0.25, 0.004])
-    # .6 + .2 and the .2 that these leave to others.
-    np.testing.assert_allclose(Normalization("other", None).apply(given).scores, [0.6, 0.2, 0.004])
+    np.testing.assert_allclose(Normalization().apply(given).scores, [0.75, 0.25, 0.004])
 
 
 def test_a_label_that_is_asked_for_changes_no_score_of_others():
     calibration, table = (
-        fitted_on(name="matrix", normalize="other", threshold=0.2),
+        fitted_on(name="matrix", normalize=True, threshold=0.2),
         ScoreTable(sample_tokens(40, 5).probabilities),
     )
     plain = calibration.calibrate(table, 0.2)
@@ -59,17 +57,12 @@ def test_a_step_of_ones_own_is_walked_like_the_others():
     assert apply_steps([Halve(), Halve()], given).scores.tolist() == (given.scores / 4).tolist()
 
 
-def test_normalization_is_the_last_step_and_asks_for_what_is_left_by_the_scores_before_the_maps():
-    calibration = fitted_on(normalize="other", threshold=0.1)
-    *others, last = calibration.steps
-    given = Predictions.of_pairs(fit_data(sample_tokens(20, 1), 0.1).pairs, 0.1)
-    mapped = apply_steps(others, given)
-    assert mapped.before_maps.tolist() == given.scores.tolist()
-    halved = last.apply(mapped.replace_unchecked(before_maps=given.scores / 2))
-    assert (halved.scores < last.apply(mapped).scores).all()
-    assert calibration.steps_after(calibration.maps) == (last,)
+def test_normalization_is_the_last_step():
+    calibration = fitted_on(normalize=True, threshold=0.1)
+    (last,) = calibration.steps_after(calibration.maps)
+    assert isinstance(last, Normalization)
 
 
 def test_scores_that_are_all_zero_stay_zero():
     given = predictions((0, 0.0, KEPT), (0, 0.0, KEPT), (1, 0.2, KEPT), (1, 0.2, KEPT))
-    assert Normalization(True, None).apply(given).scores.tolist() == [0.0, 0.0, 0.5, 0.5]
+    assert Normalization().apply(given).scores.tolist() == [0.0, 0.0, 0.5, 0.5]

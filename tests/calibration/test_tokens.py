@@ -49,7 +49,7 @@ def fit(
     offsets: bool = False,
     groups: Groups = TOKEN_GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
-    normalize: bool | str = False,
+    normalize: bool = False,
 ) -> TokenCalibration:
     """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
     scaling, scores = scaled or scale(data, name)
@@ -81,9 +81,9 @@ def by_token(rows: np.ndarray, values: np.ndarray, n_tokens: int) -> np.ndarray:
     return np.bincount(rows, weights=values, minlength=n_tokens)
 
 
-@pytest.mark.parametrize("normalize", ["", "kept", "Other", None, 2, 0.5])
+@pytest.mark.parametrize("normalize", ["", "kept", "other", None, 2, 0.5])
 def test_other_ways_to_normalize_are_refused(normalize):
-    with pytest.raises(CalibError, match=r'\[C001\] normalize must be true, false or "other"'):
+    with pytest.raises(CalibError, match=r"\[C001\] normalize must be true or false"):
         check_normalize(normalize)
 
 
@@ -95,18 +95,14 @@ def test_kept_pairs_are_those_at_or_above_the_threshold():
     assert replace(data, threshold=0.2).kept_indices.tolist() == [0, 1, 4]
 
 
-@pytest.mark.parametrize("normalize", [False, True, "other"])
+@pytest.mark.parametrize("normalize", [False, True])
 def test_unfitted_raw_probabilities_are_passed_through(normalize):
     tokens = sample_tokens(30, 1)
     found = TokenCalibration(normalize=normalize).calibrate(ScoreTable(tokens.probabilities), 0.05)
     expected = from_dense(tokens.probabilities, 0.05)
     assert found.marginals.scores.tolist() == expected.scores.tolist()
-    # "other" leaves out what is below the threshold: nothing is to be rescaled then.
-    wanted = (
-        expected.scores
-        if normalize is not True
-        else expected.scores / by_token(expected.rows, expected.scores, 30)[expected.rows]
-    )
+    sums = by_token(expected.rows, expected.scores, 30)[expected.rows]
+    wanted = expected.scores / sums if normalize else expected.scores
     assert found.scores == pytest.approx(wanted, abs=1e-12)
 
 
@@ -140,7 +136,7 @@ def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(nam
 
 @every_scaling
 def test_one_token_at_a_time_gives_what_all_at_once_give(name):
-    calibration = fitted_on(name=name, normalize="other")
+    calibration = fitted_on(name=name, normalize=True)
     fresh = sample_tokens(60, 3).probabilities
     whole = calibration.calibrate(ScoreTable(fresh), 0.01)
     bounds = whole.marginals.indptr
@@ -160,7 +156,7 @@ def test_tags_permuted_results_permuted(name):
         columns = np.argsort(order)
         return SampledTokens(one.probabilities[:, columns], one.truth[:, columns], order[one.gold])
 
-    promises = {"normalize": "other"}
+    promises = {"normalize": True}
     lowest = 0.01 if name is None else 1e-4
     one = fit(fit_data(tokens, lowest=lowest), name, **promises)
     other = fit(
@@ -211,7 +207,7 @@ def test_tags_appended_later_use_what_all_tags_share(name):
 
 
 def test_nothing_asked_gives_nothing():
-    calibration = fitted_on(name="matrix", normalize="other")
+    calibration = fitted_on(name="matrix", normalize=True)
     found = calibration.calibrate(ScoreTable(np.zeros((0, N_TAGS))), 0.01)
     assert [len(part) for part in (found.marginals, found.scores)] == [0] * 2
     assert found.below_threshold is None
@@ -288,68 +284,20 @@ def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
 
 @every_scaling
 @pytest.mark.parametrize("prototype", [IsotonicRegression(), Beta(), HistogramBinning(5)])
-def test_kept_scores_sum_to_one_and_leave_room_for_others(name, prototype):
+def test_kept_scores_sum_to_one(name, prototype):
     fresh = sample_tokens(300, 2)
-    plain, kept, other = (
+    plain, kept = (
         fitted_on(name=name, prototype=prototype, threshold=0.05, normalize=way).calibrate(
             ScoreTable(fresh.probabilities), 0.05
         )
-        for way in (False, True, "other")
+        for way in (False, True)
     )
     rows = plain.marginals.rows
     sums = by_token(rows, plain.scores, 300)
     assert np.abs(sums - 1).max() > 0.05
     assert by_token(rows, kept.scores, 300) == pytest.approx(np.ones(300))
-    left = by_token(rows, other.scores, 300)
-    assert left.max() <= 1 + 1e-12
-    assert left.min() < 0.95
     # All entries of a token are divided by the same number.
-    for one in (kept, other):
-        assert one.scores * by_token(rows, plain.scores, 300)[rows] == pytest.approx(
-            plain.scores * by_token(rows, one.scores, 300)[rows], abs=1e-12
-        )
-
-
-@every_scaling
-def test_other_is_the_calibrated_rest(name):
-    calibration = fitted_on(name=name, threshold=0.1, normalize="other")
-    fresh = ScoreTable(sample_tokens(50, 2).probabilities)
-    found = calibration.calibrate(fresh, 0.1)
-    calibration.normalize = False
-    plain = calibration.calibrate(fresh, 0.1).scores
-    every = fresh.marginals_above(0.1 if name is None else FLOOR)
-    scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
-    for token in range(50):
-        own = found.marginals.rows == token
-        rest = 1.0 - scaled[(every.rows == token) & (every.scores >= 0.1)].sum()
-        of_others = calibration.other.predict([min(max(rest, 0.0), 1.0)])[0]
-        assert found.scores[own] == pytest.approx(plain[own] / (plain[own].sum() + of_others), abs=1e-12)
-
-
-@with_and_without_scaling
-@pytest.mark.parametrize("threshold", [0.05, 0.2])
-def test_what_is_left_to_other_tags_is_their_share_on_fresh_data(name, threshold):
-    """Over all tokens, and for the halves to which more and less is left; without "other" nothing is left at all."""
-    calibration = fitted_on(2000, 1, name, threshold, normalize="other", prototype=Beta())
-    fresh = sample_tokens(6000, 2)
-    found = calibration.calibrate(ScoreTable(fresh.probabilities), threshold)
-    left = 1.0 - by_token(found.marginals.rows, found.scores, 6000)
-    missed = fresh.probabilities[np.arange(6000), fresh.gold] < threshold
-    more = left > np.median(left)
-    for inside in (more, ~more, np.ones(6000, bool)):
-        error = np.sqrt(missed[inside].mean() / inside.sum())
-        # Four errors of sampling, and what Platt's line and the maps of single tags are off together.
-        assert abs(left[inside].mean() - missed[inside].mean()) < 4 * error + 0.02
-    assert missed[more].mean() > 1.5 * missed[~more].mean()
-
-
-def test_gold_that_the_model_does_not_know_is_left_to_others():
-    tokens = sample_tokens(1000, 1, sharpness=1.0)
-    unknown = np.random.default_rng(0).random(1000) < 0.3
-    strange = SampledTokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
-    calibration = fit(fit_data(strange), normalize="other")
-    found = calibration.calibrate(ScoreTable(sample_tokens(1000, 2, sharpness=1.0).probabilities), 0.01)
-    assert 1 - by_token(found.marginals.rows, found.scores, 1000).mean() == pytest.approx(0.3, abs=0.05)
+    assert kept.scores * sums[rows] == pytest.approx(plain.scores, abs=1e-12)
 
 
 def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
@@ -412,7 +360,7 @@ def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_held_out_scores(per_d
 def test_two_tokens_in_two_documents(name):
     probabilities = np.array([[0.9, 0.05, 0.05, 0, 0, 0, 0, 0], [0.3, 0.6, 0.1, 0, 0, 0, 0, 0]])
     data = fit_data(SampledTokens(probabilities, probabilities, np.array([0, 2])), lowest=1e-4, per_document=1)
-    calibration = fit(data, name, IsotonicRegression(), normalize="other")
+    calibration = fit(data, name, IsotonicRegression(), normalize=True)
     found = calibration.calibrate(ScoreTable(sample_tokens(30, 1).probabilities), 0.01)
     assert np.all((found.scores >= 0) & (found.scores <= 1))
 
@@ -457,9 +405,9 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
 
 @every_scaling
 def test_a_saved_one_gives_the_same_bits(name):
-    calibration = fitted_on(name=name, prototype=Temperature(), offsets=True, normalize="other")
+    calibration = fitted_on(name=name, prototype=Temperature(), offsets=True, normalize=True)
     again = restored(calibration)
-    assert again.normalize == "other"
+    assert again.normalize is True
     same_bits(calibration, again)
     same_bits(calibration, restored(again))
 

@@ -20,7 +20,7 @@ def isotonic() -> Language:
 
 def auto() -> Language:
     """A tagger with all that a token can be given."""
-    return _tagger({"selection": _AUTO, "tag_offsets": True, "normalize": "other"})
+    return _tagger({"selection": _AUTO, "tag_offsets": True, "normalize": True})
 
 
 def context() -> Language:

@@ -29,7 +29,7 @@ def texts(nlp: Language, n: int) -> list[str]:
 def in_context(trained_bytes) -> Language:
     from ..conftest import revive
 
-    return with_context(revive(trained_bytes), n=150, normalize="other")
+    return with_context(revive(trained_bytes), n=150, normalize=True)
 
 
 def scores(docs) -> list[float | None]:

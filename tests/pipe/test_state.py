@@ -54,6 +54,9 @@ def test_damage_with_a_right_checksum_is_refused_or_harmless(fuzz, pipelines, na
     assert not bad
 
 
+FALLING = {
+    "@calib_recalibrators": "spacy-calib.Platt.v1", "settings": {}, "learned": {"coefficients_": np.array([-1.0, 0.0])},
+}  # fmt: skip
 DAMAGE = [
     ("isotonic", "maps.maps.0.learned.y_", lambda y: with_element(y, -1, np.nan), "learned.y_"),
     ("isotonic", "maps.maps.0.learned.y_", lambda y: with_element(y, -1, 2.0), "'learned.y_' is not an array of numbers from 0 to 1"),
@@ -78,7 +81,7 @@ DAMAGE = [
     ("auto", "scaling.learned.weights_", lambda n: with_element(n, 0, 1e300), "learned.weights_"),
     ("auto", "scaling.learned.codes_", lambda n: with_element(n, -1, 2**40), "a pair names a tag that there is not"),
     ("auto", "scaling.settings", lambda n: {"ridge": -1.0}, "what spacy-calib"),
-    ("auto", "other.learned.coefficients_", lambda n: -n, "2 numbers, the first 1 of at least 0"),
+    ("isotonic", "maps.pooled", lambda held: FALLING, "2 numbers, the first 1 of at least 0"),
     ("ner", "span_maps.0.weights", lambda n: n[:-1], "'weights' has"),
     ("ner", "span_maps", lambda n: n[:1], "a list of 2"),
     ("ner", "cutoffs.cutoffs.all", lambda n: 1.5, "cutoffs.cutoffs.all' is not a number from 0 to 1"),
@@ -165,7 +168,7 @@ def test_all_parts_are_among_what_is_saved(pipelines):
     assert held["isotonic"].tokens.scaling is None
     assert held["context"].tokens.context is not None
     auto = held["auto"].tokens
-    assert None not in (auto.scaling, auto.maps, auto.other)
+    assert None not in (auto.scaling, auto.maps)
     assert None not in (held["ner"].spans.chosen, held["ner"].spans.candidates, held["ner"].spans.cutoffs)
     assert all(read_record(pipe) is not None for pipe in held.values())
 

@@ -52,7 +52,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     tag_offsets (bool): Whether each tag gets a correction of its own, shrunk towards that of its group.
     threshold (float | None): Lower scores take no part in the calibration. None is 0 for at most 20 classes, else .01, which
         Kranzlein et al. (2021, section 3.1) take for hundreds of tags.
-    normalize (bool | str): True divides a unit's scores by their sum; "other" adds the probability of other tags to the sum.
+    normalize (bool): Whether a unit's scores are divided by their sum.
     classes (Sequence | None): Label of each column. None takes a data frame's column names, or y's k sorted labels, or numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.
 
@@ -78,7 +78,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         scaling: str | Scaling | None = None,
         tag_offsets: bool = False,
         threshold: float | None = None,
-        normalize: bool | str = False,
+        normalize: bool = False,
         classes: Sequence[Any] | None = None,
         tag_counts: Mapping[Any, int] | None = None,
     ):

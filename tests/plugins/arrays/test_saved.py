@@ -25,13 +25,13 @@ class Elsewhere(Identity):
 PARAMETERS = [
     {"method": "auto"},
     {"method": "isotonic", "n_groups": 2, "tag_counts": {"NOUN": 7}},
-    {"method": "beta", "scaling": "vector", "tag_offsets": True, "normalize": "other"},
+    {"method": "beta", "scaling": "vector", "tag_offsets": True, "normalize": True},
     {"method": ScalingBinning(3, scaling=HistogramBinning(4)), "scaling": TemperatureScaling(), "threshold": 0.0},
     {"method": HistogramBinning(4), "tag_offsets": True, "normalize": True},
 ]
 
 
-@pytest.mark.parametrize("parameters", PARAMETERS, ids=["auto", "counts", "other", "nested", "parts"])
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=["auto", "counts", "scaled", "nested", "parts"])
 def test_an_estimator_from_bytes_a_file_or_a_pickle_is_the_same(made, parameters, tmp_path):
     n = 200 if parameters["method"] == "auto" else 600
     calibrator = TagCalibrator(**parameters).fit(made.P[:n], made.y[:n], made.documents[:n])
