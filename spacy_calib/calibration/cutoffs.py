@@ -79,8 +79,7 @@ class Cutoffs(Serializable):
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:
-    """Return the key of each span's cut-off: "all", its label, or its group ("" for none), as `per` says ("all", "label",
-    "group"). columns (Ints): Index of each span's label."""
+    """Return each span's key by `per`: "all", its label, or its group ("" for none). columns (Ints): Index of its label."""
     if per == "all":
         return ["all"] * len(columns)
     if per == "label":

@@ -139,8 +139,7 @@ class CalibrationPlan:
 def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool = False) -> TokenCalibration:
     """Fit the maps of a plan, and return them with the plan's other steps as a calibration.
 
-    normalize (bool): Whether scores of a token will be divided by their sum.
-    RAISES C003: no pairs. C006: fewer than the maps need.
+    normalize (bool): Whether scores of a token will be divided by their sum. RAISES C003: no pairs. C006: too few for the maps.
     """
     maps = GroupedRecalibrator(plan.prototype, plan.groups, plan.has_offsets).fit(plan.pairs_of(data))
     calibration = TokenCalibration(maps, scaling=plan.scaling, normalize=normalize)
@@ -167,8 +166,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
     fold_scores = cross_fit(folds_of(documents, _FOLDS), score)
-    # Threshold 0, since these pairs reach theirs.
-    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).replace_unchecked(scores=fold_scores)
+    predictions = Predictions.of_pairs(data.kept_pairs, 0.0).replace_unchecked(scores=fold_scores)  # 0.0: all are kept
     return apply_steps(calibration.steps_after(maps), predictions).scores
 
 

@@ -46,9 +46,8 @@ def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
     first, second (Pairs): The pairs of both sets; rows are numbers of tokens in the text.
     RETURNS (tuple): The pairs, and the index of each in the concatenation of first and second.
     """
-    rows, tags, scores, hits = (
-        np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("rows", "tags", "scores", "hits")
-    )
+    arrays = [(part.rows, part.tags, part.scores, part.hits) for part in (first, second)]
+    rows, tags, scores, hits = map(np.concatenate, zip(*arrays, strict=True))
     order = np.argsort(rows, kind="stable")
     return Pairs(rows, tags, scores, hits, first.n_units + second.n_units).take(order), order
 

@@ -124,8 +124,7 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities
-    # The entities of each Doc: from the first, up to the last + 1.
-    firsts, lasts = (np.searchsorted(entities.starts, bounds).tolist() for bounds in (starts, ends))
+    firsts, lasts = (np.searchsorted(entities.starts, bounds).tolist() for bounds in (starts, ends))  # entities of each Doc
     readings: list[EntityReading] = []
     for doc, start, end, first, last in zip(docs, starts.tolist(), ends.tolist(), firsts, lasts, strict=True):
         # Copies, so that the arrays of the batch are not kept in memory as long as one of its Docs.
