@@ -172,7 +172,7 @@ def _read_gold(
     examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        match_gold([calib], examples, silent, further_maps=component_fit.other_names)
+        match_gold([calib], examples, silent, further_maps=component_fit.label_maps)
     return examples
 
 

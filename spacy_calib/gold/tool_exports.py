@@ -184,9 +184,9 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
         first, last = token_by_start.get(span["start"]), token_by_end.get(span["end"])
         if first is None or last is None:
             return None
-        own = tokens[first : last + 1]
+        own = tokens[first : last + 1]  # none if the span is empty
         gaps = [" " * (following["start"] > token["end"]) for token, following in zip(own, own[1:], strict=False)]
-        return "".join(token["text"] + gap for token, gap in zip(own, [*gaps, ""], strict=True))
+        return "".join(token["text"] + gap for token, gap in zip(own, [*gaps, ""], strict=False))
 
     return [{"text": text_of(span), **span} for span in spans]
 

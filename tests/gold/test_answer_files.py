@@ -74,6 +74,14 @@ def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
     assert (found.cats, found.whole) == (cats, whole)
 
 
+@pytest.mark.parametrize(("start", "end"), [(3, 3), (2, 1)])
+def test_a_span_of_prodigy_without_a_character_is_refused(start, end, tmp_path):
+    tokens = [{"text": "ab."[i], "start": at, "end": at + 1} for i, at in enumerate((0, 2, 3))]
+    record = {"text": "a b.", "tokens": tokens, "spans": [{"start": start, "end": end, "label": "X"}], "answer": "accept"}
+    with pytest.raises(CalibError, match=rf"C695.*from character {start} to {end}"):
+        read_answers(write(tmp_path / "a.jsonl", [record]))
+
+
 def test_label_studio_takes_the_last_annotation_that_stands_and_counts_as_a_browser_does(tmp_path):
     anna, bob = region(0, 7, ["P"], "😀 Anna"), region(12, 15, ["P"], "Bob")
     annotations = [

@@ -32,7 +32,7 @@ class ComponentFit:
     """The fit of a calib pipe to one component, and its comparison with the calibration that it may replace.
 
     name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any.
-    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. other_names (Sequence): Maps, label of
+    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. label_maps (Sequence): Maps, label of
     the component -> gold label, of its fitted pipes. comparison (FitComparison | None): Losses of the fit and of `present`, and
     which is better; None before `compare`, or without `present`. choice (str): What to write: FIT, or the present pipe as it
     was (PRESENT) or adapted (ADAPTED).
@@ -41,7 +41,7 @@ class ComponentFit:
     name: str
     old_name: str | None
     present: Calibrator | None
-    other_names: Sequence[Mapping[str, str]] = ()
+    label_maps: Sequence[Mapping[str, str]] = ()
     comparison: FitComparison | None = None
     choice: str = FIT
 
