@@ -87,7 +87,7 @@ class LogLinear(Serializable):
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """(Start of each block of CODE_BLOCKS in an array, (n_blocks, 1); this array, of all their weights); None if too large.
+        """All weights of CODE_BLOCKS in one array, after the start of each block in it, (n_blocks, 1); None if too many.
 
         The weight of a code is at start + code. Before each start there is a 0: the weight of the code -1, which means no code.
         """

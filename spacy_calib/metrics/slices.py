@@ -147,8 +147,8 @@ def judge_slices(
 ) -> dict[str, Any]:
     """Evaluate the scores of judged_pairs in each slice: those that are significantly off first, then the largest gaps.
 
-    slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): The indices
-        of these pairs for all tokens, (n,), which show how much more documents vary than independent scores. n_bins (int):
+    slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): Indices of
+        the pairs of all tokens with their top labels, (n,): by these it is measured how much documents vary. n_bins (int):
         Maximum number of bins of a slice; small slices have fewer. seed (int): Seed of the random numbers.
     RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices left out. "rows": for each other slice
         "slice" (its name), the fields of the `Gap` of its top labels, the errors of these pairs as in `error_row` (without

@@ -90,7 +90,7 @@ class Objective:
         return ScalingWeights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
     def loss(self, vector: Floats) -> tuple[float, Floats]:
-        """Return the loss, and its gradient, at a vector of parameters scaled by the curvature."""
+        """Return the loss at a vector of parameters divided by `units`, and its gradient by this vector."""
         values = vector * self.units
         weights = self.unpack(values)
         margins = weights.factor[0] * self.entries.logs + weights.biases[self.entries.tags]

@@ -44,7 +44,7 @@ def check_components(
 
 
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
-    """Choose the component to fit by the gold: return [name] of the only calibrated component that it annotates.
+    """Choose the component to fit by the gold: return [name] if it annotates only one of those that have a fitted calib pipe.
 
     paths (Sequence[Path]): Gold files. settings (Mapping): Options and dotted settings, name -> value. silent (bool): Whether
     to print no choice. RETURNS (list): [] leaves the choice to the caller: the gold annotates the default component, none or

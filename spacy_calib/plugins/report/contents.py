@@ -128,7 +128,7 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw_interval: Any = N
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `figures` for metrics, mean losses with intervals first. scores: Metric -> its "raw", "calibrated"."""
+    """Return the rows of `figures` for metrics; first mean losses, with intervals from the view. scores: Of the table."""
     pair_losses = losses(view.metrics)  # metrics that are means over the pairs
     raw_and_calibrated = (view.pairs.scores, view.calibrated)  # so columns of losses alternate, and so do their intervals
     columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in raw_and_calibrated]

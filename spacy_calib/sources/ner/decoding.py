@@ -135,7 +135,7 @@ def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions
 
 
 def _mask(raw: NDArray[Any], valid: NDArray[np.bool_]) -> Floats:
-    """Return raw scores as float64, -inf where not valid. If a row has no valid class seen in training, valid ones get 0."""
+    """Return raw scores as float64, -inf where not valid. If all valid ones of a row are -inf (not trained), they become 0."""
     scores = np.where(valid, raw, -np.inf).astype(np.float64, copy=False)
     unseen_rows = np.flatnonzero(np.isneginf(scores.max(axis=1)))
     if len(unseen_rows):
