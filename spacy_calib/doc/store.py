@@ -254,10 +254,10 @@ def checksum_of(data: BlockData) -> int:
     """Return the CRC-32 of all values of a block, or of its entry "spans": arrays, labels, texts and numbers."""
     contents: list[Any] = []
     for value in data.values():
-        if isinstance(value, dict):  # the entry "spans"
-            contents.append(b"%d" % checksum_of(value))
-        elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):  # most are arrays
             contents.append(value)
+        elif isinstance(value, dict):  # the entry "spans"
+            contents.append(b"%d" % checksum_of(value))
         else:  # `Doc.from_bytes` turns lists into tuples
             text = "\0".join(value) if isinstance(value, (list, tuple)) else str(value)
             contents.append(text.encode("utf-8", "surrogatepass"))

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import ROUNDING, Floats, Ints, Marginals, Spans
 
-# Cells of a dense block that are read together: limits the memory for a document of 100,000 tokens and 600 tags.
-_BLOCK_CELLS = 1 << 22
-# Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
-_SAFE_EXPONENT = 600.0
+_BLOCK_CELLS = 1 << 22  # cells of a dense block that are read together: limits the memory for 100,000 tokens and 600 tags
+_SAFE_EXPONENT = 600.0  # logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish
 
 
 def check_threshold(threshold: float) -> float:
@@ -128,7 +126,9 @@ class LogitScores:
         """Return the entries whose softmax score reaches the threshold, computed for some tokens at a time to save memory."""
         n_labels = max(1, self.logits.shape[1])
         step = max(1, self._CELLS // n_labels)
-        starts = range(0, max(1, self.n_tokens), step)
+        if self.n_tokens <= step:
+            return self._above(self.logits, threshold, n_labels)
+        starts = range(0, self.n_tokens, step)
         return stack([self._above(self.logits[start : start + step], threshold, n_labels) for start in starts])
 
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
