@@ -88,9 +88,11 @@ class TokenContext:
     @property
     def shrinkage(self) -> Shrinkage | None:
         """The step that shrinks scores after the recalibrators; None if they do not shrink."""
+        if self.line_ is None:
+            return None
         from ..calibration.conventions import Shrinkage  # few pipes shrink
 
-        return None if self.line_ is None else Shrinkage(self.shrink, self.line_)
+        return Shrinkage(self.shrink, self.line_)
 
     @property
     def blocks(self) -> tuple[WeightBlock, ...]:

@@ -156,8 +156,9 @@ class PairwiseScaler:
 
         starts (Ints): First entry of each token. tags, scores: Of each entry. is_input: If it influences others; None: all do.
         """
-        lengths = np.diff(starts, append=len(tags))
-        token = np.repeat(np.arange(len(starts)), lengths)
+        begins = np.zeros(len(tags), dtype=np.intp)
+        begins[starts] = 1
+        token = begins.cumsum() - 1  # of each entry
         # Index in `biases`: n_tags is for the rest, n_tags + 1 for all tags that were appended after the fit.
         tag_codes = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
@@ -171,7 +172,7 @@ class PairwiseScaler:
         if is_input is not None:
             inputs[~is_input] = 0.0  # not before: an entry that is no input influences its own margin, but no other tag's
         if self.n_columns > 1:
-            terms = self._pairwise_terms(starts, lengths, tag_codes, inputs)
+            terms = self._pairwise_terms(starts, tag_codes, inputs)
             margins += _look_up(terms, token, self.column_of[tag_codes])
             rest_margins += _column(terms, self.column_of[self.n_tags])
         if max(np.abs(margins).max(), np.abs(rest_margins).max()) > _SAFE_MARGIN:
@@ -183,19 +184,20 @@ class PairwiseScaler:
         sums = np.bincount(token, odds if is_input is None else np.where(is_input, odds, 0.0)) + np.exp(rest_margins)
         return np.minimum(odds / sums[token], 1.0)
 
-    def _pairwise_terms(self, starts: Ints, lengths: Ints, tag_codes: Ints, inputs: Floats) -> Any:
+    def _pairwise_terms(self, starts: Ints, tag_codes: Ints, inputs: Floats) -> Any:
         """Return for each token and target tag the sum of the token's inputs times their weights, (n_tokens, n_columns).
 
-        starts, lengths: First entry of each token, and number of its entries. tag_codes: Index in `biases` of each entry's tag.
+        starts: First entry of each token. tag_codes: Index in `biases` of each entry's tag.
         """
         from scipy.sparse import csr_matrix
 
         rows = self.row_of[tag_codes]
         has_weight = (inputs > 0) & (rows >= 0)
+        bounds = np.append(starts, len(tag_codes))  # of each token's entries
+        lengths = bounds[1:] - bounds[:-1]
         long_tokens = np.flatnonzero(lengths > MOST_INPUTS)  # only their highest inputs count
         if len(long_tokens):
             has_weight[_find_lower_inputs(starts[long_tokens], lengths[long_tokens], inputs)] = False
-        bounds = np.append(starts, len(tag_codes))  # of each token's entries
         if not has_weight.all():
             bounds = np.concatenate([[0], np.cumsum(has_weight)])[bounds]  # among the entries with a weight
             rows, inputs = rows[has_weight], inputs[has_weight]

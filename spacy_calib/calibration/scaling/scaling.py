@@ -185,9 +185,12 @@ class Scaling(Part):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Replace the scores of each token's labels by scaled ones. Predicted labels below the threshold influence no other."""
+        if not len(predictions):
+            return predictions
         is_input = (predictions.raw >= FLOOR) & (predictions.levels != OUTPUT_ONLY)
         flags = None if is_input.all() else is_input
-        return predictions.replace_unchecked(scores=self.scale(predictions.rows, predictions.tags, predictions.scores, flags))
+        scores = as_probabilities("scores", predictions.scores)  # again: a source of another package may not check
+        return predictions.replace_unchecked(scores=self._scale(predictions.rows, predictions.tags, scores, flags))
 
     def scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None = None) -> Floats:
         """Return the scaled probabilities of n entries; those of a token depend on all its entries and on no other token.
