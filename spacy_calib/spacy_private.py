@@ -3,7 +3,6 @@
 | private part | tried in | used for | without it |
 | --- | --- | --- | --- |
 | `Language._components`, `_pipe_meta`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | undo a refused card | its pipes stay |
-| `Language._components`, `_disabled` | spaCy 3.7, 3.8 | see that pipes changed | the same, 10 us slower for each Doc |
 | `Shim._model` | thinc 8.2, 8.3 | weights of torch modules | no warning of other weights than at the fit |
 | `PyTorchShim._mixed_precision` | thinc 8.2, 8.3 | warning CW24 | a fit does not warn of mixed precision |
 | `("._.", name, start, end)` | spaCy 3.7, 3.8 | keys that move with the text | Docs that were cut or joined have no scores |
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 _PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")  # where a Language keeps its pipes
 # First part of the keys of `Doc.user_data` whose third and fourth parts spaCy moves when it cuts and joins Docs.
 EXTENSION_KEY = "._."
-
-
-def pipes_of(nlp: Language) -> tuple[Any, ...]:
-    """Return one tuple: (name, pipe) of each pipe of a pipeline, then the names of the disabled ones."""
-    components, disabled = getattr(nlp, "_components", None), getattr(nlp, "_disabled", None)
-    return *(nlp.components if components is None else components), *(nlp.disabled if disabled is None else disabled)
 
 
 @contextmanager

@@ -67,7 +67,6 @@ def test_each_private_part_is_there():
     assert {key[0] for key in doc.user_data} == {spacy_private.EXTENSION_KEY}
     nlp.add_pipe("sentencizer")
     meta = nlp.get_pipe_meta("sentencizer")
-    assert spacy_private.pipes_of(nlp) == (*nlp.components, *nlp.disabled)
     assert spacy_private.torch_module(Shim("module")) == "module"
     assert set(spacy_private._PIPES) <= OF_LANGUAGE
     before = (nlp.components, nlp.disabled, nlp.config.to_str())
@@ -92,6 +91,5 @@ def test_mixed_precision_is_read():
 
 
 def test_without_the_private_parts():
-    nothing = SimpleNamespace(components=["pipes"], disabled=["of them"])
-    assert spacy_private.pipes_of(nothing) == ("pipes", "of them")
+    nothing = SimpleNamespace()
     assert (spacy_private.torch_module(nothing), spacy_private.has_mixed_precision(nothing)) == (None, False)

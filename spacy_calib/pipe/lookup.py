@@ -20,7 +20,6 @@ from ..context.words import Words
 from ..errors import calib_error
 from ..sources.find import BoundSource, WeightWatch, count_new_labels, find_component, fingerprint
 from ..sources.mapped import map_of
-from ..spacy_private import pipes_of
 from ..types import Floats, Spans
 
 if TYPE_CHECKING:
@@ -103,9 +102,9 @@ class SourceLookup:
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if why := self._why_foreign(vocab):
             return None, why
-        # The result is used again while the pipeline has the same components, and this one the same labels and span group.
+        # The result is used again while the pipeline has the same active pipes, and this one the same labels and span group.
         span_group = bound and getattr(bound.component, "key", None)
-        parts = (*pipes_of(nlp), source, source.component, fitted_component, span_group)
+        parts = (*nlp.pipeline, source, source.component, fitted_component, span_group)
         if bound is not None and parts == self._bound_parts and source.labels(bound.component) == bound.labels:
             return bound, ""
         self._bound = None
@@ -116,7 +115,7 @@ class SourceLookup:
             count_new_labels(source, component, fitted_component, self.pipe.name)  # raises C020
         bound = BoundSource.from_component(source, component)
         self._obstacle = self.obstacle(component)  # for `readable_docs`, so that not every batch looks for one
-        if component is not None:  # without one there was nothing to find, and nothing is kept
+        if (source.component, component) in nlp.pipeline:  # `parts` do not show if a disabled or renamed one was replaced
             self._bound_parts, self._bound = parts, bound
         return bound, ""
 

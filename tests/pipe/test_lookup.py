@@ -100,6 +100,16 @@ def test_after_changes_of_the_pipeline(attached, change):
     assert raw(attached(TEXT)) == of_tagger(attached, "tags" if change == "tagger renamed" else "tagger")
 
 
+def test_a_disabled_component_that_is_removed_has_no_scores_any_more(attached):
+    """The active pipes stay the same, by which a change of the pipeline is noticed."""
+    doc, calib = attached(TEXT), attached.get_pipe("calib")
+    attached.disable_pipe("tagger")
+    assert raw(calib(doc)) == of_tagger(attached)  # its head runs again
+    attached.remove_pipe("tagger")
+    with pytest.warns(UserWarning, match="CW02.*no component 'tagger'"):
+        assert raw(calib(doc)) == [None] * len(doc)
+
+
 @pytest.mark.filterwarnings("ignore:.*CW04")
 @pytest.mark.parametrize("how", ["deepcopy", "pickle"])
 def test_a_copy_of_a_pipeline_reads_the_copy(attached, how):
