@@ -29,12 +29,12 @@ _NO_TRACES: dict[str, dict[str, None]] = {
 
 
 def figure_class() -> Any:
-    """Return matplotlib's class Figure; pyplot would keep every figure in memory. RAISES C061: matplotlib is not installed."""
+    """Return matplotlib's class Figure, for use without pyplot. RAISES C061: matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise calib_error("C061") from None
-    return Figure
+    return Figure  # pyplot would keep every figure in memory
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150, text: bool = False) -> bytes:
@@ -49,7 +49,7 @@ def picture_bytes(figure: Any, suffix: str, dpi: int = 150, text: bool = False) 
     if suffix == ".png" and (max(width, height) >= MAX_SIDE or width * height > MAX_PIXELS):
         raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
     buffer = io.BytesIO()
-    # The salt makes ids in an SVG the same each time.
+    # For the same bytes each time, the salt fixes ids in an SVG, and _NO_TRACES leaves out the time of writing.
     with rc_context({"svg.hashsalt": "spacy-calib", "svg.fonttype": "none" if text else "path"}):
         figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=_NO_TRACES[suffix])
     return buffer.getvalue()

@@ -143,7 +143,7 @@ def prototypes(name: str) -> dict[str, Any]:
     prototypes_by_name = {}
     for registered_name, function in sorted(REGISTRIES[name].get_all().items()):
         try:
-            if id(function) not in _PROTOTYPES:
+            if id(function) not in _PROTOTYPES:  # the stored function keeps its id from being used again
                 _PROTOTYPES[id(function)] = function, (function() if _needs_no_arguments(function) else None)
         except Exception as error:  # whatever a registered function raises
             _warn_once(registered_name, name, repr(error))
@@ -179,8 +179,8 @@ def by_short(name: str) -> dict[str, Any]:
     for registered_name, prototype in entries:
         # A function that returns an object of another entry's class does not get the short name of that class.
         is_own_class = getattr(prototype, "registered", registered_name) == registered_name
-        own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # a subclass inherits no short name
-        short = (own_fields.get("short", "") if is_own_class else "") or registered_name
+        attributes = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # a subclass inherits no short name
+        short = (attributes.get("short", "") if is_own_class else "") or registered_name
         if short in by_name:
             raise calib_error("C185", short=short, registry=name, first=owner[short], second=registered_name)
         by_name[short], owner[short] = prototype, registered_name
@@ -193,12 +193,12 @@ def recalibrators() -> dict[str, Recalibrator]:
 
 
 def scalings() -> dict[str, Scaling]:
-    """Return short name -> unfitted scaling, those whose size grows least with the tags first. RAISES C185: a name twice."""
+    """Return short name -> unfitted scaling, fewest parameters for many tags first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))
 
 
 def __getattr__(name: str) -> Any:
-    """Return spaCy's `registry`, to which the registries of this package are added, for the name "registry"."""
+    """Return spaCy's `registry`, with the registries of this package added to it, as attribute "registry" of this module."""
     if name != "registry":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from spacy.util import registry  # not at the top of the module: other names here do not need spaCy

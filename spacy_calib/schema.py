@@ -186,9 +186,9 @@ def plain(kind: type[Serializable]) -> Form:
 
 
 def saved_field(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """Declare a saved field of a dataclass. form (Form): Checks the saved value, and returns that of the field.
+    """Declare a dataclass field that is saved. form (Form): Checks the saved value, and returns the value of the field.
 
-    default (Any): Value, or function that makes it. key (str): Its name in states; "" for the field's own.
+    default (Any): Default value, or a function that makes it. key (str): Key in saved states; "" for the name of the field.
     """
     default_options: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**default_options, metadata={"form": form, "key": key})
@@ -253,7 +253,7 @@ def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
 
 
 def digests(value: Any, where: str) -> NDArray[np.uint64]:
-    """Return a copy of an array of strictly rising unsigned integers. where: Its path. RAISES InvalidState: it is not one."""
+    """Return a copy of saved digests (strictly rising unsigned integers). where: Their path. RAISES InvalidState: invalid."""
     result = np.array(_array(value, where, "u", 1, "an array of digests"), dtype=np.uint64)
     if (result[1:] <= result[:-1]).any():
         raise InvalidState(where, "an array that rises")
@@ -261,7 +261,7 @@ def digests(value: Any, where: str) -> NDArray[np.uint64]:
 
 
 def _array(value: Any, where: str, kinds: str, ndim: int, description: str) -> NDArray[Any]:
-    """Return an array, checked: ndim dimensions, dtype.kind in kinds. RAISES InvalidState(where, description): it has not."""
+    """Return the value if it is an array with ndim dimensions and a dtype.kind in kinds. RAISES InvalidState: it is not."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != ndim:
         raise InvalidState(where, description if ndim == 1 else f"{description}, with {ndim} dimensions")
     return value

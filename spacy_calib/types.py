@@ -65,7 +65,7 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 def check_lengths(owner: str, reference: str, n: int, arrays: Mapping[str, Sized]) -> None:
     """Check that each array has n values. RAISES C002: one has another length.
 
-    owner, reference (str): For the message: the object with the arrays ("Spans"), and the name of one of n things ("start").
+    owner (str): The object with the arrays ("Spans"), for the message. reference (str): What it has n of ("start").
     arrays (Mapping): Name of one value ("end") -> array.
     """
     for name, values in arrays.items():
@@ -100,11 +100,11 @@ def as_weights(values: ArrayLike | None, n: int) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """P(label | sentence) of n_tokens tokens as a sparse matrix: n entries (a token, a label and its probability), by token.
+    """P(label | sentence) of n_tokens tokens as a sparse matrix of n entries, each a token, a label and its probability.
 
     rows (Ints): Token of each entry, ascending. tags (Ints): Label of each entry, as a column of the source's labels.
     scores (Floats): Probability of each entry, in [0, 1]. n_tokens (int): Number of tokens.
-    names (Sequence[str] | None): Label of each entry if columns are not labels: a column may be an edit tree, a label a lemma.
+    names (Sequence[str] | None): Label of each entry if columns are no labels: for lemmas the columns are edit trees.
     """
 
     rows: Ints
@@ -132,10 +132,9 @@ class Marginals:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """n labelled spans (entities, for instance) of tokens, which are numbered by row.
+    """n labelled spans (entities, for instance). A row is the number of a token, counted over all Docs.
 
-    starts, ends (Ints): First row of each span, and last row + 1, shape (n,).
-    labels (Ints): Label of each span, as a column of the source's span labels.
+    starts, ends (Ints): First row of each span, and last row + 1, shape (n,). labels (Ints): Index in the source's span labels.
     token_scores (Floats): Marginal of the span's label at each of its tokens, shape (sum(ends - starts),).
     scores (Floats): The source's own probability of each span, in [0, 1].
     on_doc (NDArray[bool]): True if the span is on the Doc, False if the source only considers it as a candidate.
@@ -183,7 +182,7 @@ class Spans:
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
-    """Concatenate the spans of consecutive Docs (parts); rows then count the tokens of all. n_tokens: Tokens of each Doc."""
+    """Concatenate the spans of consecutive Docs (parts), with rows counted from the first Doc. n_tokens: Tokens of each Doc."""
     no_rows = np.zeros(0, dtype=np.intp)
     if not parts:
         return Spans(no_rows, no_rows, no_rows, np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
@@ -248,9 +247,8 @@ class Pairs:
 class Groups(Serializable):
     """A partition of the tags into groups; each group has its own recalibrator.
 
-    names (tuple[str, ...]): Names of the groups, in order.
-    of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 for a tag without one, which uses the pooled recalibrator.
-    counts (Ints): Gold frequency of each tag, shape (n_tags,).
+    names (tuple[str, ...]): Names of the groups, in order. of_tag (Ints): Index of each tag's group, shape (n_tags,); -1 for a
+    tag without one, which uses the pooled recalibrator. counts (Ints): Gold frequency of each tag, shape (n_tags,).
     n_singletons (int): Number of groups at the front that hold one tag each, whatever its frequency ("O" of entities).
 
         >>> import numpy as np
@@ -274,7 +272,7 @@ class Groups(Serializable):
 
     def find(self, tags: Ints) -> NDArray[Any]:
         """Return the index of each tag's group; -1 for a tag without one and for labels that were appended after the fit."""
-        # The last element, -1, is for labels appended after the fit. int16 compares and sorts several times as fast.
+        # The last element, -1, is for all labels appended after the fit. int16 compares and sorts several times as fast.
         group_by_tag = np.append(self.of_tag, -1).astype(np.int16 if len(self) < 1 << 15 else np.intp)
         if len(tags) and tags.max() > len(self.of_tag):
             tags = np.minimum(tags, len(self.of_tag))

@@ -30,8 +30,7 @@ _TEXT_ATTRS = [IDX, LENGTH, ORTH]  # numbers, because `Doc.to_array` is slower b
 # Key of a span group of a gold Doc: spans about which the gold's sources disagree. Spans that overlap them have no gold.
 UNKNOWN = "calib_unknown"
 ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))  # gold of a unit for which only wrong labels are known
-# Key in `Doc.user_data` of a gold Doc: name of an annotation -> LabelComparison.
-GOLD_LABELS = "calib_gold_labels"
+GOLD_LABELS = "calib_gold_labels"  # key in `Doc.user_data` of a gold Doc: name of an annotation -> LabelComparison
 NO_PARTNER = -1  # the offset of a token without a partner; annotations with such tokens have no negative offsets
 NIL = EntityLinker.NIL  # the identity of an entity that matches no candidate
 
@@ -39,10 +38,12 @@ NIL = EntityLinker.NIL  # the identity of an entity that matches no candidate
 class Annotation(ABC):
     """One kind of labels of Docs, such as tags or entities: reads predicted and gold labels, and compares them.
 
+    A unit is what has one label: a token or, for text categories, the document.
     name (str): The annotation's name in configs and saved scores. kind (Kind): Properties of its labels.
-    partners (Callable | None): Doc -> character offset from each token to its `partner`, the head of an arc for instance, or
-    NO_PARTNER; None if a label concerns only one token. evaluate_spans (Callable | None): (example, (start, end, label hash) of
-    each predicted span) -> 1 right, 0 wrong, -1 without gold, for each; None if the pipe's setting `event` decides.
+    partners (Callable | None): Takes a Doc; returns for each token how many characters later its `partner` (the head of an arc,
+    for instance) starts, or NO_PARTNER. None if each label concerns one token. evaluate_spans (Callable | None): Takes an
+    example and (start, end, label hash) of each predicted span; returns for each span 1 (right), 0 (wrong) or -1 (no gold).
+    None if the pipe's setting `event` decides when a span is right.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Annotation(ABC):
         return len(doc)
 
     def has_units(self, doc: Doc) -> bool:
-        """Return whether a unit of a Doc may have a label: for sentence starts, the first token may not."""
+        """Return whether any token (or the document) may have a label. Sentence starts have none for a Doc's first token."""
         return self.n_units(doc) > self.kind.first_unit
 
     def unit_texts(self, doc: Doc) -> Hashes:
@@ -65,9 +66,9 @@ class Annotation(ABC):
         return cast(Hashes, doc.to_array(_TEXT_ATTRS))
 
     def partner(self, token: Token) -> Token | None:
-        """Return the other token that a token's label depends on, or else the token itself.
+        """Return the other token that the label of `token` concerns; `token` itself if there is no other.
 
-        For arcs it is the head; for links the last token of the entity that the token begins, None if it begins none.
+        For arcs it is the head. For entity links it is the entity's last token, or None if `token` begins no entity.
         """
         return token
 
@@ -112,23 +113,26 @@ class Annotation(ABC):
         return {(token, label) for token, gold_token in aligned for label in labels_by_gold_token.get(gold_token, ())}
 
     def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether each is right, (n,). units: Index of each label's unit. hashes: Hash of each label."""
+        """Return for each of n labels whether it is right, (n,). units, hashes: Token (0 for a document) and hash of each."""
         return self.aligned_gold(example)[units] == hashes
 
     def is_known(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n labels whether the gold decides if each is right, (n,). units, hashes: Unit and hash of each label.
+        """Return for each of n labels whether the gold decides if it is right, shape (n,).
 
-        If the gold consists of yes/no answers, only rejected labels and gold labels are decided. The gold label of a token
-        with rejected labels is left out, since it would count only when it is predicted. That of a document is not left out,
-        since each category has an answer of its own.
+        units, hashes: Token (0 for a document) and hash of each label. Yes/no answers decide only about rejected labels and
+        gold labels. If labels of a token were rejected, its gold label is not decided: it would count only when it is
+        predicted. Each category of a document has an answer of its own.
         """
         gold, rejections = self.aligned_gold(example)[units], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
-        left_out = {token for token, _ in rejections} if not self.kind.of_documents else set()
-        labels = zip(units.tolist(), hashes.tolist(), gold.tolist(), strict=True)
-        known = [(unit, label) in rejections or (label == right and unit not in left_out) for unit, label, right in labels]
-        return np.array(known, dtype=bool)
+        # Of a token with rejected labels the gold label is left out: it would count only when it is predicted.
+        units_without_gold = set() if self.kind.of_documents else {token for token, _ in rejections}
+        is_known = []
+        for unit, label, gold_label in zip(units.tolist(), hashes.tolist(), gold.tolist(), strict=True):
+            is_gold_label = label == gold_label and unit not in units_without_gold
+            is_known.append(is_gold_label or (unit, label) in rejections)
+        return np.array(is_known, dtype=bool)
 
     @property
     def gold(self) -> Annotation:
@@ -178,7 +182,7 @@ class Annotation(ABC):
 
 
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return (indices of the predicted tokens, without white space, that align with one gold token; that token of each)."""
+    """Return the indices of the predicted words that align with one gold token, and for each the index of this gold token."""
     gold_tokens = single_gold_tokens(example)
     tokens = np.flatnonzero((gold_tokens >= 0) & ~is_space(example.predicted))
     return tokens, gold_tokens[tokens]
@@ -285,11 +289,11 @@ def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
 
 
 def get_label_comparison(doc: Doc, annotation_name: str) -> LabelComparison | None:
-    """Return how to compare a gold Doc whose labels of this annotation have another scheme than the component's, else None."""
+    """Return how a component's labels are compared with a gold Doc of another label scheme; None if the scheme is the same."""
     return cast("LabelComparison | None", doc.user_data.get(GOLD_LABELS, {}).get(annotation_name))
 
 
 def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Return `gold`, the gold label hash of each predicted token, made comparable if the gold Doc has another label scheme."""
+    """Return `gold` (label hash of each predicted token), translated to predicted labels if the gold has another scheme."""
     comparison = get_label_comparison(example.reference, annotation.name)
     return gold if comparison is None or not len(example.predicted) else comparison.resolve(annotation, gold, example)

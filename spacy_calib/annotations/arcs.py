@@ -14,8 +14,7 @@ from .annotation import Annotation, Hashes, column_of, is_space, map_unique, sin
 from .kinds import ARCS, HEADS
 
 _ROOT = "ROOT"
-# Names of the annotations of arcs: an arc is right by its head, or by head and label.
-ARC_EVENTS = ("head", "arc")
+ARC_EVENTS = ("head", "arc")  # names of the annotations of arcs: an arc is right by its head, or by head and label
 
 
 class ArcAnnotation(Annotation):
@@ -60,7 +59,7 @@ class ArcAnnotation(Annotation):
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        """Return for each (start, end, label) 1 if all arcs of its words are right, else 0; -1: no word, or one lacks gold."""
+        """Return per (start, end, label) 1 if all words have right arcs, else 0; -1 without words or if a word lacks gold."""
         doc = example.predicted
         words, gold = ~is_space(doc), self.aligned_gold(example)
         right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))
@@ -92,7 +91,7 @@ def _as_label(name: str) -> str:
 
 
 def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:
-    """Return for each label hash that of the label in lower case; unchanged if it is not in `strings`, as of label maps."""
+    """Return for each label's hash that of the label in lower case. A hash that `strings` lacks is returned unchanged."""
 
     def lower_hash(key: int) -> int:
         try:

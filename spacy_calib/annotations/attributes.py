@@ -14,8 +14,7 @@ from ..errors import calib_error
 from .annotation import Annotation, Hashes, column_of, map_unique
 from .kinds import SENT
 
-# Prefix of the name of an annotation in an extension attribute of Token.
-EXTENSION_PREFIX = "_."
+EXTENSION_PREFIX = "_."  # prefix of the name of an annotation in an extension attribute of Token
 
 
 class AttributeAnnotation(Annotation):
@@ -64,7 +63,7 @@ class MorphAnnotation(Annotation):
 
     @staticmethod
     def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
-        """Join pos and features, morph ("Number=Sing"), to a label; "" if both are "" and not has_morph (features were set)."""
+        """Join pos and morph ("Number=Sing") to a label. If both are "", return "", or "_" if features were set (has_morph)."""
         if not pos and not morph and not has_morph:
             return ""
         feats = Morphology.feats_to_dict(morph)
@@ -83,7 +82,8 @@ class SentAnnotation(Annotation):
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of "S" for each sentence start of a Doc, of "I" for other tokens, 0 for tokens without a mark."""
         signs = column_of(doc, "SENT_START")
-        hashes = map_unique(signs, lambda sign: get_string_id(self.starts[int(sign)]) if int(sign) in self.starts else 0)
+        hash_of_sign = {sign: get_string_id(label) for sign, label in self.starts.items()}
+        hashes = map_unique(signs, lambda sign: hash_of_sign.get(sign, 0))  # 0: a token without a mark
         hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label
         return hashes
 

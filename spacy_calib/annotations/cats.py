@@ -92,7 +92,7 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(gold_labels), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return (0, label hash) of each rejected category, 0 for the document; None if the gold decides without rejections."""
+        """Return (0 for the document, hash) of each rejected category; None without yes/no answers, or if values decide."""
         # Each overlapping category has a value, which decides. With two exclusive ones a no to one is a yes to the other.
         needs_no_rejections = self.kind.overlapping or len(self.labels) == 2
         return None if needs_no_rejections else super().rejected_labels(example)
@@ -113,7 +113,7 @@ class CatsAnnotation(DocumentAnnotation):
         return sorted({name for doc in docs for name in doc.cats} - set(self.labels)) if self.labels else []
 
     def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Return category -> number of gold Docs that have it; exclusive ones also if the component does not know them."""
+        """Return category -> number of gold Docs that have it. Exclusive ones may be categories that the component lacks."""
         if self.kind.overlapping:
             return Counter(label for doc in docs for label in _positive(self.values(doc)))
         gold = self.gold
@@ -123,9 +123,9 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    Exclusive categories: the one with the highest value above 0. If none is above 0, the only category without a value, if
-    annotators rejected all others; else the only other category of the Doc, which the component does not know. Overlapping
-    categories: the highest above 0.5, or "(none)". categories (CatsAnnotation): The annotation of predicted Docs.
+    Of exclusive categories it is the one with the highest value above 0. If there is none, it is the only one without a
+    value, if annotators rejected the others; else the Doc's only category that the component does not know. Of overlapping
+    ones it is the one with the highest value above 0.5, or "(none)". categories (CatsAnnotation): Reads the predicted Docs.
     """
 
     def __init__(self, categories: CatsAnnotation):
@@ -140,11 +140,12 @@ class GoldCats(DocumentAnnotation):
             return ""
         if self.kind.overlapping:
             return next(iter(_positive(values)), self.kind.no_label_names[0])  # else "(none)"
-        highest = [name for name, value in values.items() if 0 < value == max(values.values())]
-        if len(highest) > 1:
-            raise calib_error("C261", text=doc.text[:40], given=", ".join(highest))
-        if highest:
-            return highest[0]
+        highest_value = max(values.values())
+        top_names = [name for name, value in values.items() if value == highest_value and value > 0]
+        if len(top_names) > 1:
+            raise calib_error("C261", text=doc.text[:40], given=", ".join(top_names))
+        if top_names:
+            return top_names[0]
         unanswered_names = [name for name in self.categories.labels if name not in values]
         if self.kind.rejected_key in doc.spans and len(unanswered_names) == 1:  # annotators rejected all others
             return unanswered_names[0]

@@ -22,8 +22,7 @@ from ..types import OUTSIDE
 if TYPE_CHECKING:
     from .annotation import Annotation, Hashes
 
-# Label of OntoNotes -> its name in the coarse scheme.
-COARSE = {"PERSON": "PER", "GPE": "LOC", "FAC": "LOC"}
+COARSE = {"PERSON": "PER", "GPE": "LOC", "FAC": "LOC"}  # label of OntoNotes -> its name in the coarse scheme
 LOC, _FINE_LOCATIONS = "LOC", ("GPE", "FAC")
 # Other common names, in capitals: for proposals only.
 _COMMON = {
@@ -42,7 +41,7 @@ class LabelScheme:
     table (Mapping): Label of the component -> its name in the pipe, "" for none; labels without entry keep their name.
     first_of (Mapping): Label of the component -> the first of the labels that mean the same in the gold.
     gold (Mapping): Gold label -> the first label of the component that it means. unused_labels (tuple): Labels of the component
-    that the gold never uses. is_coarse (bool | None): Whether its LOC means all locations; None if nothing depends on this.
+    that the gold never uses. is_coarse (bool | None): Whether the gold's LOC means all locations; None if it does not matter.
     """
 
     table: Mapping[str, str]
@@ -120,7 +119,8 @@ def read_scheme(
             meant_labels = _labels_meant(name, labels, maps)
         if meant_labels:  # all get the same first label: that of an earlier gold label that means one of them, if any
             first = next((first_of[label] for label in meant_labels if label in first_of), meant_labels[0])
-            first_of |= {label: first_of.get(label, first) for label in meant_labels}
+            for label in meant_labels:
+                first_of.setdefault(label, first)
             gold[name] = first
     # If no gold label matches, the gold has other names, and nothing shows which labels it never uses.
     unused_labels = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
@@ -134,38 +134,41 @@ def _is_coarse(
     maps: Sequence[Mapping[str, str]],
     loc_names: set[str],
 ) -> bool | None:
-    """Return whether the gold's LOC means all locations; None if the component or the gold has no such choice.
+    """Return whether the gold's LOC means all locations; None if the gold has no location, or the component only one type.
 
-    labels: Of the component. counts: Gold label -> frequency. gold_names: All gold labels, also those only rejected. maps: Each
-    from labels to other names. loc_names: Names that may mean LOC.
+    labels: Labels of the component. counts: Accepted gold label -> frequency. gold_names: These and the rejected ones.
+    maps: Each maps labels to other names. loc_names: Names that may mean LOC.
     """
     if len({LOC, *_FINE_LOCATIONS}.intersection(labels)) < 2:
         return None
-    fine_names = {name for label in _FINE_LOCATIONS for name in (label, *(names.get(label, "") for names in maps))}
-    fine_names -= {*loc_names, ""}
+    fine_names = {*_FINE_LOCATIONS, *(names[label] for names in maps for label in _FINE_LOCATIONS if names.get(label))}
+    fine_names -= loc_names  # the names of GPE and FAC that cannot mean LOC
     # Rejected labels decide only if no label of a location was accepted.
-    names = gold_names if (loc_names | fine_names).isdisjoint(counts) else counts.keys()
-    if not fine_names.isdisjoint(names):
+    has_accepted_location = any(name in counts for name in loc_names | fine_names)
+    names = counts.keys() if has_accepted_location else gold_names
+    if any(name in names for name in fine_names):
         return False  # if a name of GPE or FAC occurs, LOC is LOC
-    return None if loc_names.isdisjoint(names) else True  # without locations in the gold nothing depends on this
+    return True if any(name in names for name in loc_names) else None  # None: the gold has no locations
 
 
 def _locations_meant(
     name: str, labels: Sequence[str], table: Mapping[str, str], loc_names: set[str], is_coarse: bool
 ) -> list[str]:
-    """Return the labels of a component that a gold label `name` (LOC, or a name of it) means, LOC first.
+    """Return the labels of a component (of LOC, GPE, FAC, in this order) that the gold label `name`, one of loc_names, means.
 
     table: Label -> its name in the pipe. loc_names: Names that may mean LOC. is_coarse: Whether LOC means all locations.
     """
     locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
-    # Without those that have another name in the pipe, except that LOC means LOC.
-    locations = [label for label in locations if table.get(label, name) in loc_names or label == LOC == name]
-    # In a coarse scheme the name means all of them, else only LOC, or the one that the pipe calls so.
-    return locations if is_coarse else [label for label in locations if label == LOC or label in table][:1]
+    # Locations with another name in the pipe are left out. But the gold label LOC always means the label LOC.
+    locations = [label for label in locations if table.get(label, LOC) in loc_names or (label == LOC and name == LOC)]
+    if is_coarse:
+        return locations
+    # Outside of a coarse scheme the name means one label: LOC, or else the first that the pipe calls so.
+    return [label for label in locations if label == LOC or label in table][:1]
 
 
 def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels that gold label `name` means, by the first rule that finds any; else []. maps: Label -> a name."""
+    """Return the labels that the pipe (maps[0]) calls `name`; else the label `name`; else by another map; else COARSE[name]."""
     table, *extra_maps = maps  # `maps`: first label -> its name in the calib pipe; then label -> another name
     candidates = [
         [label for label in labels if table.get(label) == name],  # those with this name in the calib pipe
@@ -202,10 +205,11 @@ def span_confusions(
 def propose_gold_labels(
     labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]
 ) -> dict[str, str]:
-    """Propose for each label of a component an unknown gold label: a common synonym, else the most frequent on its spans.
+    """Propose for each label of a component one of the unknown gold labels that it may mean: label -> gold label.
 
-    unknown (Collection[str]): Gold labels that the component lacks. confusions (Mapping): (predicted label, gold label) ->
-    number of spans. RETURNS (dict): Label of the component -> gold label; labels without a proposal are left out.
+    It is a common synonym or else the most frequent gold label on the label's spans, on at least _MIN_SPANS of them. A label
+    without such a gold label has no proposal. unknown (Collection[str]): Gold labels that the component lacks.
+    confusions (Mapping): (predicted label, gold label) -> number of spans.
     """
     proposals: dict[str, str] = {}
     for label in labels:
@@ -221,9 +225,9 @@ def propose_gold_labels(
 
 @dataclass(frozen=True, eq=False)
 class LabelComparison:
-    """How to compare one gold Doc that has labels of another scheme with predicted labels of a component.
+    """How a component's labels are compared with one gold Doc, whose labels are of another scheme.
 
-    scheme (LabelScheme): That of all of the gold. spans (Sequence): (start, end, hash of the component's label) of its spans.
+    scheme (LabelScheme): What gold labels mean. spans (Sequence): (start, end, hash of the component's label) of gold spans.
     """
 
     scheme: LabelScheme
@@ -250,4 +254,5 @@ class LabelComparison:
         label_of_token = inverse.reshape(-1)  # index of each token's predicted label in `distinct`
         means_prediction = (gold_of_label[label_of_token] == gold) & (gold != 0)
         has_no_gold = is_unused[label_of_token] & (gold == _OUT)
-        return np.where(has_no_gold, np.uint64(0), np.where(means_prediction, annotation.hashes(doc), gold))
+        translated_gold = np.where(means_prediction, annotation.hashes(doc), gold)
+        return np.where(has_no_gold, np.uint64(0), translated_gold)

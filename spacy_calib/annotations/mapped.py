@@ -28,7 +28,7 @@ class MappedAnnotation(Annotation):
     """The labels of another annotation (`inner`), replaced by those of the gold. table: Label -> gold label, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
-        """Take units and spans from `inner`, gold from `inner.in_scheme`, and replace predicted labels by `table`."""
+        """Read Docs with `inner`, but map predicted labels by `table`, and read gold labels with `inner.in_scheme`."""
         self.inner, self.table, self.kind = inner, dict(table), inner.kind
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]

@@ -48,7 +48,7 @@ class GoldSpans:
 
         Without yes/no answers the gold decides if all tokens of the span are annotated. With yes/no answers only the tokens of
         accepted spans are annotated. key: (start, end, label hash) in gold tokens. is_match (bool): Whether a gold span matches
-        by the event. event: Key of EVENTS. labels: Hashes of the predicted and the gold label; a rejected span has one of them.
+        by the event. event: Its name, as "exact". labels: Hashes of predicted and gold label; a rejected span has one of them.
         """
         start, end, _ = key
         is_known = self.is_annotated[start:end]
@@ -86,7 +86,7 @@ EVENTS: dict[str, Callable[[GoldSpans, int, int, int], bool]] = {
 
 
 def check_event(event: str) -> str:
-    """Return the name of an event in EVENTS unchanged. RAISES C001: there is no such event."""
+    """Return `event`, which defines when a span is right, unchanged. RAISES C001: it is not in EVENTS."""
     if event not in EVENTS:
         raise calib_error("C001", name="event", wanted=f"one of {', '.join(EVENTS)}", given=repr(event))
     return event
@@ -98,10 +98,12 @@ def _squeeze(span: Span) -> str:
 
 
 def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey], event: str) -> NDArray[np.intp]:
-    """Return for each predicted span 1 if it is right by an event, 0 if it is wrong, -1 if the gold does not decide.
+    """Return for each predicted span 1 if it is right, 0 if it is wrong, -1 if the gold does not decide.
 
-    As in spaCy's scorer, a span is compared by the gold tokens that its first and last token align with, unless the annotation
-    has a method `evaluate_spans`, which then decides. spans: (start, end, label hash), in predicted tokens. event: See EVENTS.
+    A method `evaluate_spans` of the annotation decides, if there is one. Else a span is compared by the gold tokens that its
+    first and last token align with, as in spaCy's scorer. spans: (start, end, label hash), in predicted tokens. event: When a
+    span is right: "exact" (a gold span is equal), "article" (equal but for a leading article), "type" (all its tokens are in
+    gold spans of its label) or "overlap" (at least one is).
     """
     if annotation.evaluate_spans is not None:
         return annotation.evaluate_spans(example, spans)

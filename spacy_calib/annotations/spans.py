@@ -27,8 +27,7 @@ from .annotation import (
 )
 from .kinds import BILUO, ENTITIES, LINKS, REJECTED_LINKS, SPANS
 
-# Prefix of the name of the annotation of a span group, before its key in `doc.spans`.
-SPANS_PREFIX = "spans:"
+SPANS_PREFIX = "spans:"  # prefix of the name of the annotation of a span group, before its key in `doc.spans`
 LINK = "link"
 _OUT = np.uint64(get_string_id("O"))  # hash of the label of tokens outside of spans
 
@@ -65,9 +64,10 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
         gold = super().aligned_gold(example)
         _, entity_types = _entity_columns(example.predicted)
         is_word, is_entity = ~is_space(example.predicted), entity_types != 0
-        outside, inside = gold[is_word & ~is_entity] != 0, gold[is_word & is_entity] != 0  # whether each word has gold
-        is_of_answers = len(outside) and len(inside) and 2 * float(outside.mean()) < float(inside.mean())
-        return np.zeros_like(gold) if is_of_answers else gold
+        # Whether words outside and inside of predicted entities have gold. Yes/no answers to entities leave most others out.
+        outside, inside = gold[is_word & ~is_entity] != 0, gold[is_word & is_entity] != 0
+        has_only_answers = len(outside) and len(inside) and 2 * float(outside.mean()) < float(inside.mean())
+        return np.zeros_like(gold) if has_only_answers else gold
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return doc.ents
@@ -163,7 +163,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         """Return the spans of the group; () if tokens were merged after it was set, since spaCy does not update groups."""
         try:
             return list(doc.spans[self.key]) if self.key in doc.spans else ()
-        except IndexError:
+        except IndexError:  # spans of the group end after the last token, since tokens were merged
             return ()
 
     def gold_hashes(self, doc: Doc) -> Hashes:

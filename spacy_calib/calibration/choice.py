@@ -30,8 +30,7 @@ RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
 # Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that are biased towards some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
-# Reasons why a candidate is not compared.
-_FEW_DOCUMENTS, _NOTHING_HELD_OUT = "too few documents", "nothing can be held out"
+_FEW_DOCUMENTS, _NOTHING_HELD_OUT = "too few documents", "nothing can be held out"  # reasons not to compare a candidate
 STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 
 
@@ -138,7 +137,7 @@ def pick(trials: Sequence[Mapping[str, Any]]) -> int:
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """Return the raw score below which a fit by these settings reads nothing: the threshold; with a scaling FLOOR, if lower."""
+    """Return the lowest raw score that a fit by these settings reads: `threshold`; with a scaling min(threshold, FLOOR)."""
     has_scaling = settings.scaling is not None or settings.selector is not None  # a selector tries vector scaling
     return min(settings.threshold, FLOOR) if has_scaling else settings.threshold
 
@@ -185,7 +184,7 @@ def _with_scaling(
 def _with_context(
     plan: CalibrationPlan, data: FitData, learn_context: LearnContext, progress: Progress
 ) -> tuple[CalibrationPlan, ContextFit]:
-    """Call learn_context on the scores after the plan's scaling; return (plan with the context, scores unchanged; context)."""
+    """Fit a context to the scores after the plan's scaling; return the plan with it (same scores), and the fitted context."""
     predictions = Predictions.of_pairs(data.unlabelled_pairs, data.threshold)
     scores = apply_steps(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
     # The steps have cut off pairs below the threshold, so these scores are of the kept ones.
@@ -208,8 +207,10 @@ def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress
     The L2 penalty is weak if that lowers the log loss by more than two standard errors, else strong.
     """
     data, plans = inputs.data, []
-    if not (inputs.scalable and inputs.is_comparable):
-        return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT if inputs.scalable else "a token may have several labels")
+    if not inputs.scalable:
+        return replace(raw, name=SCALED, why="a token may have several labels")
+    if not inputs.is_comparable:
+        return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT)
     for ridge, progress_part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
         scaling = VectorScaling(ridge)
         plan = _with_scaling(raw, scaling, data, inputs.units, progress_part)

@@ -28,8 +28,8 @@ class Convention:
     """A difference of conventions: where the model is confident of one tag, a gold file often has a certain other tag.
 
     file (int): Number of the gold file, from 0. predicted_tag, gold (int): Columns of the model's tag and of the gold's.
-    rows (Ints): Tokens with both tags. n_confident (int): Number of tokens to which the model gives its tag confidently.
-    in_gold (int): Number of tokens with the model's tag in the gold of all files.
+    n_confident (int): Number of tokens to which the model gives its tag confidently. rows (Ints): The ones among these that
+    have the gold's tag. in_gold (int): Number of tokens with the model's tag in the gold of all files.
     """
 
     file: int
@@ -40,9 +40,10 @@ class Convention:
     in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return "file"; the tags "said" (the model's) and "gold"; the numbers of tokens "tokens", "of" and "in_gold".
+        """Return "file", the tags "said" (by the model) and "gold", and three numbers of tokens: "tokens", "of", "in_gold".
 
-        These are the tokens with both tags, those with the model's tag given confidently, and those with it in the gold.
+        "of": tokens to which the model gives its tag confidently. "tokens": the ones among these with the gold's tag.
+        "in_gold": tokens with the model's tag in the gold.
         """
         return {
             "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows),
@@ -53,7 +54,7 @@ class Convention:
 def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
     """List the differences of conventions between the model and each gold file, those of most tokens first.
 
-    gold (Ints): Column of each token's gold tag: -1 unknown, -2 no gold. files (Ints): Number of each pair's gold file.
+    gold (Ints): Index of each token's gold tag; -1: the model lacks it, -2: no gold. files (Ints): Each pair's gold file.
     """
     confident = np.flatnonzero(find_top(pairs.rows, pairs.scores) & (pairs.scores >= _CONFIDENT))  # a pair for each such token
     conventions = []
@@ -61,11 +62,11 @@ def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
         indices = confident[(files[confident] == file) & (pairs.tags[confident] == tag)]
         rows, n_expected_errors = pairs.rows[indices], float((1.0 - pairs.scores[indices]).sum())
         gold_tags, counts = np.unique(gold[rows], return_counts=True)
-        n_disagreeing = counts[(gold_tags != tag) & (gold_tags != -2)].sum()
+        n_disagreeing = counts[(gold_tags != tag) & (gold_tags != -2)].sum()  # -2: no gold; -1: a tag that the model lacks
+        # Enough tokens: as a number, as a share of the confident ones, compared with expected errors, among all that disagree.
         minimum = max(_FEWEST, _RATE * len(indices), _TIMES * n_expected_errors, _ONE_WAY * n_disagreeing)
         for gold_tag, n in zip(gold_tags.tolist(), counts.tolist(), strict=True):
-            is_other_tag = gold_tag not in (tag, -1, -2)  # a tag that the model knows and did not give
-            if is_other_tag and n >= minimum:
+            if gold_tag >= 0 and gold_tag != tag and n >= minimum:
                 in_gold = int(np.count_nonzero(gold == tag))
                 conventions.append(Convention(file, tag, gold_tag, rows[gold[rows] == gold_tag], len(indices), in_gold))
     return sorted(conventions, key=lambda convention: -len(convention.rows))

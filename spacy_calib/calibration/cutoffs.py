@@ -87,8 +87,7 @@ def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> l
     return [groups.names[group] if group >= 0 else "" for group in groups.find(columns).tolist()]
 
 
-# The index of O, which is no entity type.
-OUT = -1
+OUT = -1  # the index of O, which is no entity type
 
 
 @dataclass(frozen=True)
@@ -133,6 +132,7 @@ class EntityScores:
         if O has no entry either, which leaves this unknown, as the threshold times the probability of all labels without one.
         """
         without_entry = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
+        # For tokens without an entry of the type, which is below the threshold. P(inside) is known only with an entry of O.
         estimate = self.threshold * np.where(self.has_type(OUT), self.inside_probability, without_entry)
         return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), estimate)
 

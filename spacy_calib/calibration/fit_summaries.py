@@ -30,10 +30,8 @@ ADAPTED = record(
     }
 )  # fmt: skip
 
-# A loss that rises by less than this share does not count as worse.
-_MATERIAL = 0.01
-# On fewer tokens a lower loss does not count as better.
-_FEWEST_TOKENS = 100
+_MATERIAL = 0.01  # a loss that rises by less than this share does not count as worse
+_FEWEST_TOKENS = 100  # on fewer tokens a lower loss does not count as better
 
 
 @dataclass(frozen=True)

@@ -140,9 +140,9 @@ class GroupedRecalibrator:
         """
         assert self.pooled_ is not None
         order = np.argsort(groups, kind="stable")
-        group_ends = np.cumsum(np.bincount(groups + 1)).tolist()  # group -1 comes first
+        bounds = [0, *np.cumsum(np.bincount(groups + 1)).tolist()]  # of each group in `order`; group -1 comes first
         calibrated_scores = np.empty(len(scores))
-        for group, (start, end) in enumerate(zip([0, *group_ends], group_ends, strict=False), start=-1):
+        for group, (start, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True), start=-1):
             if start < end:
                 index = order[start:end]
                 group_map = self.maps_[group] if group >= 0 else None

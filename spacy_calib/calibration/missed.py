@@ -16,8 +16,7 @@ from .recall_threshold import effective_size, find_recall_threshold
 from .thresholds import prediction_interval, round_down
 
 Bools = NDArray[np.bool_]
-# The type index of an unknown label.
-_UNKNOWN = -2
+_UNKNOWN = -2  # the type index of an unknown label
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +94,10 @@ class EntityTokens:
         return {key: flags & self.is_scored for key, flags in cutoffs.flags(self.scores, self.types).items()}
 
     def rows_of(self, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-        """Return a row per cut-off: what reviewing the tokens that it flags finds, and what reviewing predicted entities finds.
+        """Count for each cut-off what a review of the tokens that it flags finds, and a review of predicted entities instead.
 
-        RETURNS (list): Dicts of "key", "cutoff", the keys of `_count_review`, and "predicted": these keys if the tokens of all
-            predicted entities are reviewed, not the flagged ones.
+        RETURNS (list): A dict per cut-off: "key", its value "cutoff", counts ("tokens", "found", "recall" ...) of a review of
+            the flagged tokens, and "predicted", a dict of the same counts of a review of all predicted entities.
         """
         rows = []
         for key, is_flagged in self.flag(cutoffs).items():
@@ -108,12 +107,14 @@ class EntityTokens:
         return rows
 
     def _count_review(self, key: str, cutoffs: RecallCutoffs, is_flagged: Bools) -> dict[str, Any]:
-        """Count what a review of the flagged tokens reads and finds, among all entities or those of the type `key`.
+        """Count the tokens that a review of flagged tokens reads, and what it finds of the gold entities.
 
-        is_flagged (Bools): Whether each token is reviewed; only scored ones are. cutoffs: Give `per` and the confidence.
-        RETURNS (dict): "tokens" (scored) of gold entities, "found" (flagged) ones of them, and "recall"; "flagged" tokens of
-            all kinds, their "share" of the scored tokens, and "low" and "high", the prediction interval of that share among as
-            many tokens of other documents; gold "entities" with a scored token, and "touched" ones, with a flagged token.
+        key (str): Type of the entities that count; all count if `cutoffs.per` is "all". is_flagged (Bools): Whether each token
+            is reviewed; only scored ones are. cutoffs: Their confidence is that of the interval.
+        RETURNS (dict): "tokens": Number of scored tokens in gold entities. "found": Number of flagged ones among these.
+            "recall": found / tokens. "flagged": Number of all flagged tokens. "share": Their share of the scored tokens. "low",
+            "high": Prediction interval of this share in other documents with as many tokens. "entities": Number of gold
+            entities with a scored token. "touched": Number of these with a flagged token.
         """
         in_gold = self.in_gold(key, cutoffs.per)
         n_entity_tokens, n_found = int(in_gold.sum()), int((in_gold & is_flagged).sum())
@@ -136,7 +137,7 @@ class EntityTokens:
         flagged_by_document = np.bincount(self.documents[is_flagged], minlength=n_documents)
         share = int(is_flagged.sum()) / n_scored
         size = effective_size(scored_by_document, flagged_by_document)  # in independent tokens
-        return share, *prediction_interval(share, size, size, confidence)
+        return share, *prediction_interval(share, size, size, confidence)  # among as many new tokens
 
     def _entities_with(self, tokens: Bools, key: str, per: str) -> Bools:
         """Return whether each gold entity (only of type `key` if `per` is "label") has a token for which `tokens` is True."""

@@ -7,19 +7,18 @@ import numpy as np
 from ..types import Floats, Ints, check_lengths
 from .thresholds import check_shares
 
-# The design effect of documents is also computed at a cut-off that misses so many times the allowed share.
-_WIDER = 5
+_WIDER = 5  # the design effect of documents is also computed at a cut-off that misses so many times the allowed share
 
 
 def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> float | None:
     """Return the highest cut-off that reaches a recall with a confidence, or None if there is none.
 
-    Scores below a cut-off are missed. A cut-off is wrong if it misses more than a share 1 - recall of n new scores from such
+    Scores below a cut-off are missed. A cut-off is wrong if it misses more than a share 1 - recall of n new scores from similar
     documents. A wrong cut-off is returned for at most a share 1 - confidence of data sets. Cut-offs are tested from low to high
     until one fails. The p value is the probability that too many new scores are missed, given how many observed ones are
-    (Thatcher 1964). Since higher cut-offs miss more, a wrong one is returned only if the lowest wrong one passes, so that many
-    tests need no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Scores of one document
-    are alike: a design effect turns n into a number of independent scores.
+    (Thatcher 1964). Higher cut-offs miss more, so an error is always one at the lowest wrong cut-off, and many tests need no
+    correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Scores of one document are alike: a
+    design effect turns n into a number of independent scores.
     scores (Floats): Scores of the tokens of gold entities, shape (n,). documents (Ints): The document of each token.
     recall, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
     """
@@ -49,7 +48,8 @@ def miss_p_values(n_missed: Ints, n: int, effects: Floats, share: float) -> Floa
 
     size, missed = n / effects, n_missed / effects  # in independent scores
     new_size = np.maximum(1, np.round(size))
-    return betabinom.sf(np.floor(share * new_size + 1e-9), new_size, missed + 1, size - missed)
+    n_allowed = np.floor(share * new_size + 1e-9)  # 1e-9: a rounding error must not make it one less
+    return betabinom.sf(n_allowed, new_size, missed + 1, size - missed)  # + 1: the upper one of Thatcher's limits
 
 
 def _effects_at_cutoffs(documents: Ints, n_missed: Ints, share: float) -> Floats:
@@ -61,6 +61,7 @@ def _effects_at_cutoffs(documents: Ints, n_missed: Ints, share: float) -> Floats
     share (float): Allowed share of missed scores.
     """
     effects = design_effects(documents)
+    # Few missed scores do not show yet how alike the scores of a document are; at a wider cut-off there are more.
     n_missed_wider = max(1, int(min(_WIDER * share, 0.5) * len(documents)))
     return np.maximum(effects[n_missed], effects[n_missed_wider])
 
@@ -74,7 +75,7 @@ def design_effects(documents: Ints) -> Floats:
     """
     n = len(documents)
     _, codes, sizes = np.unique(documents, return_inverse=True, return_counts=True)
-    if len(sizes) in (1, n):
+    if len(sizes) in (1, n):  # one document: n scores are worth one; n documents: each score is independent
         return np.full(n + 1, n / max(1, len(sizes)))
     # kk and kn: for each i, sums over documents of k^2 and k n, where k of a document's n scores are among the first i. If k
     # grows by 1, k^2 grows by 2 k + 1 and k n by n.
@@ -87,7 +88,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens these are worth (Kish 1965). sizes, n_found: Tokens, and found ones, by document."""
+    """Return how many independent tokens all tokens are worth (Kish 1965). sizes, n_found: Tokens, found ones by document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

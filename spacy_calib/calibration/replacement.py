@@ -17,15 +17,14 @@ from .sufficiency import documents_or_blocks
 
 # The scores of the pipeline now, these with an adaptation, and those of the new fit.
 PRESENT, ADAPTED, FIT = "present", "adapted", "fit"
-# With fewer units with gold neither a fit nor an adaptation counts as better.
-_FEWEST, _FEWEST_TOKENS = 20, 200
+_FEWEST, _FEWEST_TOKENS = 20, 200  # with fewer units with gold neither a fit nor an adaptation counts as better
 # A fit has more parameters than an adaptation, and needs so many times as many units: losses of a few dozen entities mislead
 # (fits on 28 to 39 entities that gained .05 to .4 in cross-validation lost .3 to .8 elsewhere).
 _TIMES_FOR_FIT = 2.5
 
 
 def fewest_of(unit: str) -> int:
-    """Return how many units (tokens, entities ...) with gold a comparison needs: more if tokens, since these are more alike."""
+    """Return how many units with gold a comparison of fits needs: more if `unit` is "token", as tokens are more alike."""
     return _FEWEST_TOKENS if unit == TOKEN else _FEWEST
 
 
@@ -83,7 +82,7 @@ def align_scores(keys: Ints, other_keys: Ints, scores: Floats) -> Floats:
     """
     index_of_key: dict[Any, int] = {key: i for i, key in enumerate(map(tuple, other_keys.tolist()))}
     index = np.array([index_of_key.get(tuple(key), -1) for key in keys.tolist()], dtype=np.intp)
-    return np.where(index >= 0, np.append(scores, np.nan)[index], np.nan)
+    return np.append(scores, np.nan)[index]  # index -1 is that of the last element, NaN
 
 
 def compare_scores(

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..types import Floats
 
-# Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss.
-CLIP = 1e-6
+CLIP = 1e-6  # scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss
 FARTHEST_MARGIN = float(np.log(1 - CLIP) - np.log(CLIP))
 # Weight, in pairs, of the prior towards no change. It decides only where pairs do not: all hit, or no miss is above a hit.
 PRIOR = 0.01

@@ -58,7 +58,7 @@ class SpanData:
         return Pairs(np.arange(len(index)), self.spans.labels[index], self.raw[index], self.hits[index] == 1, len(index))
 
     def pairs_with(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
-        """Return the known spans as pairs with these calibrated scores, one each. unit (str): What counts as a document."""
+        """Return the known spans as pairs, with calibrated scores. unit (str): What counts as a document, as "sentence"."""
         return JudgedPairs(self.pairs, scores, self.known_documents, unit)
 
 
@@ -98,7 +98,7 @@ def held_out_scores(data: SpanData, groups: Groups) -> Floats:
 
 
 def drop_useless_scores(data: SpanData, groups: Groups) -> SpanData:
-    """Return the data, with `further_scores` (others of a span) only if they lower the held-out log loss. groups: Of labels."""
+    """Return the data without the `further_scores` of spans, unless these lower the held-out log loss. groups: Of labels."""
     if not data.spans.further_scores.shape[1]:
         return data
     plain = replace(data, spans=data.spans.without_further_scores())

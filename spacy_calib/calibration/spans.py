@@ -40,11 +40,10 @@ def span_features(spans: Spans) -> Floats:
 
 
 def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
-    """Return the inputs of the regression: features, indicators of groups, these times the span's logit, further logits.
+    """Return the inputs of the regression on each span, (n_spans, len(NAMES) + 2 * n_groups + k), columns as follows.
 
-    A span's logit is that of the product of its tokens' scores. Further logits are of the k other scores that the source has of
-    a span (`further_scores`). groups (Ints): Group of each span in [0, n_groups), -1 for none (then the indicators are 0).
-    RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
+    First are the features (NAMES); then, for each group, whether the span is in it; then these columns times the logit of the
+    product of the span's token scores; last the logits of its k `further_scores`. groups (Ints): Group of each span, -1: none.
     """
     is_member = groups[:, None] == np.arange(n_groups)
     group_logits = is_member * logit(product_of(spans))[:, None]
@@ -70,8 +69,7 @@ def firsts_of(spans: Spans) -> Ints:
 
 # With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores stay as they are.
 MIN_SPANS = 20
-# A feature whose standard deviation is below this is constant: the deviation is rounding noise.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # a feature whose standard deviation is below this is constant: the deviation is rounding noise
 
 
 @dataclass(eq=False)
@@ -107,8 +105,8 @@ class SpanRecalibrator(Serializable):
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
         """Fit to n spans; if these do not suffice, set only their numbers and `fallback_` (the reason).
 
-        hits (ArrayLike): n booleans, or zeros and ones. RETURNS (SpanRecalibrator): This one. RAISES C001: other hits. C002:
-            lengths differ.
+        hits (ArrayLike): n booleans, or zeros and ones. RETURNS (SpanRecalibrator): This one. RAISES C001: hits are other
+            values. C002: lengths differ.
         """
         right = as_hits(hits, len(spans))
         self.n_spans_, self.n_hits_, self.n_further_ = len(spans), int(right.sum()), spans.further_scores.shape[1]
@@ -227,7 +225,7 @@ class SpanCalibration:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
-        """Rebuild a calibration from a state that the form SPANS has read and whose context is already an object."""
+        """Rebuild a calibration from a state whose values are objects already. The form SPANS reads all but the context."""
         chosen, candidates = state["span_maps"] or (None, None)
         adaptations = tuple(state["span_adaptations"] or ())
         return cls(chosen, candidates, context=state["span_context"], cutoffs=state["cutoffs"], adaptations=adaptations)

@@ -22,11 +22,11 @@ _COLUMNS = ("rows", "tags", "raw", "scores", "levels")
 class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps so far.
 
-    rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): Probability
-        from the source, and after the steps so far. levels (NDArray[int8] | None): INPUT_ONLY, OUTPUT_ONLY or KEPT;
-        None if all are KEPT. spans (Spans | None): The spans, if rows are spans. words (Words | None): Words of all tokens,
-        which a context of tokens reads.
-    view (TokenView | None): Scores and features of all tokens, which a context of spans reads.
+    rows (Ints): The token, document or span that each prediction is about, ascending. tags (Ints): Column of its label. raw,
+        scores (Floats): Its probability from the source, and after the steps so far. levels (NDArray[int8] | None): KEPT if it
+        reaches the threshold; below that OUTPUT_ONLY if all steps calibrate it, INPUT_ONLY if only a scaling reads it. None if
+        all are KEPT. spans (Spans | None): The spans that `rows` counts. words (Words | None): The words of all tokens, for a
+        context of tokens. view (TokenView | None): Scores and features of all tokens, for a context of spans.
     """
 
     rows: Ints
@@ -40,14 +40,14 @@ class Predictions:
 
     @classmethod
     def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
-        """Make the predictions of all pairs before any step; pairs below the threshold are INPUT_ONLY. words: Of all tokens."""
+        """Make a prediction of each pair, before any step: INPUT_ONLY below the threshold. words: The words of all tokens."""
         is_kept = pairs.scores >= threshold
-        levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # INPUT_ONLY is 0
+        levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # False * KEPT is 0: INPUT_ONLY
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
-        """Make a row per span, with its raw score, before any step: KEPT on the Doc, else OUTPUT_ONLY. view: Of all tokens."""
+        """Make a prediction of each span, before any step: KEPT if the span is on the Doc, OUTPUT_ONLY for other candidates."""
         levels = np.where(spans.on_doc, KEPT, OUTPUT_ONLY).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 
@@ -66,7 +66,7 @@ class Predictions:
 
     @property
     def is_top(self) -> NDArray[np.bool_]:
-        """Whether each prediction reaches the threshold and has the highest raw score of its row."""
+        """Whether each prediction reaches the threshold and has the highest raw score of its token, document or span."""
         is_top, kept = np.zeros(len(self), dtype=bool), self.kept_indices
         is_top[kept] = find_top(self.rows[kept], self.raw[kept])
         return is_top
@@ -78,23 +78,23 @@ class Predictions:
         return copy
 
     def take(self, index: Ints) -> Predictions:
-        """Select predictions by index; words and view stay, as they are of all tokens."""
+        """Select predictions by index. The fields `words` and `view` stay complete, as they describe all tokens."""
         columns = {name: getattr(self, name) for name in _COLUMNS}
         selected = {name: column[index] for name, column in columns.items() if column is not None}
         return self.replace_unchecked(**selected, spans=None if self.spans is None else self.spans.take(index))
 
     def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
-        """Return these predictions, to which no step has been applied, with n labels below the threshold added (OUTPUT_ONLY).
+        """Add n labels below the threshold as OUTPUT_ONLY, so that all steps calibrate them, too. Call it before any step.
 
-        rows, tags, raw: Row, label and raw score of each added label, (n,). RETURNS (Predictions): Sorted by row.
+        rows, tags, raw: Token, label and raw score of each added label, (n,). RETURNS (Predictions): Sorted by row.
         """
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
         levels = np.full(len(rows), OUTPUT_ONLY, dtype=np.int8)
         added: dict[str, NDArray[Any]] = {"rows": rows, "tags": tags, "raw": raw, "scores": raw, "levels": levels}
-        present = self if self.levels is not None else self.replace_unchecked(levels=np.full(len(self), KEPT, dtype=np.int8))
-        columns = {name: np.append(getattr(present, name), column)[order] for name, column in added.items()}
+        earlier = self if self.levels is not None else self.replace_unchecked(levels=np.full(len(self), KEPT, dtype=np.int8))
+        columns = {name: np.append(getattr(earlier, name), column)[order] for name, column in added.items()}
         return self.replace_unchecked(**columns)
 
 
@@ -102,7 +102,7 @@ class CalibrationStep(Protocol):
     """A step of a calibration, which replaces the scores of predictions."""
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Return the predictions with other scores. Only a context makes a score depend on other rows (tokens, spans)."""
+        """Return the predictions with other scores. Only a context lets a score depend on other tokens or spans."""
 
 
 class Cut:

@@ -16,26 +16,27 @@ _BLOCKS = 20
 
 
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
-    """Return the unit of cross-validation of each pair: its document, or its block of tokens if there are few documents.
+    """Return the part of the data that each pair belongs to for cross-validation: its document, or a block of tokens.
 
-    rows, documents (Ints): Token and document of each pair, ascending. With documents enough, `documents` itself is returned.
+    rows, documents (Ints): Token and document of each pair, ascending. RETURNS (Ints): `documents` itself if there are enough
+        of them; else numbers of at most 20 blocks of consecutive tokens, which have about equally many pairs.
     """
     return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else folds_of(rows, _BLOCKS)
 
 
 def evaluate_held_out(judged_pairs: JudgedPairs) -> HeldOut:
-    """Compare log loss and ECE of raw and calibrated scores. judged_pairs: Pairs whose calibrated scores are out-of-fold."""
+    """Compare log loss and ECE of raw and out-of-fold calibrated scores. judged_pairs: Pairs with gold and both scores."""
     pairs, scores = judged_pairs.pairs, judged_pairs.calibrated
-    units = documents_or_blocks(pairs.rows, judged_pairs.documents)
+    clusters = documents_or_blocks(pairs.rows, judged_pairs.documents)
     raw_losses, calibrated_losses = log_losses(pairs.scores, pairs.hits), log_losses(scores, pairs.hits)
-    difference, error = mean_with_error(calibrated_losses - raw_losses, units)
+    difference, error = mean_with_error(calibrated_losses - raw_losses, clusters)
     top = top_pairs(pairs)
     return HeldOut(
         raw=float(raw_losses.mean()),
-        calibrated=float(raw_losses.mean()) + difference,
+        calibrated=float(raw_losses.mean()) + difference,  # exactly `raw` if no score changes
         error=error,
         tokens=len(top),
-        off_raw=ece(pairs, top=top) or 0.0,
+        off_raw=ece(pairs, top=top) or 0.0,  # None only without pairs
         off=ece(pairs, scores, top=top) or 0.0,
         excess=float(pairs.scores[top].mean() - pairs.hits[top].mean()),
     )

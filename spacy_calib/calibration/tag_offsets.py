@@ -31,7 +31,7 @@ _SEARCH_TOLERANCE = 1e-3
 class Offsets(Serializable):
     """One offset for each unit, where a unit is a tag or a group of tags.
 
-    values (Floats): What is added to the log-odds of a unit's pairs, shape (n_units,); 0 for a unit without pairs.
+    values (Floats): What is added to the log-odds of each (token, tag) pair of a unit, (n_units,); 0 for one without pairs.
     strength (float): L2 penalty, strength / 2 times the squared offset: the inverse prior variance of the offsets.
     """
 
@@ -106,8 +106,8 @@ class _OffsetProblem:
     def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
         """Return the weighted log loss of each unit, (n_units,): the sum over its pairs of softplus(x) - hit * x.
 
-        shifted_margins (Floats): The x of each pair, sorted by unit: its log-odds plus its unit's offset. offsets (Floats):
-            These offsets, (n_units,): the sum of hit * x is that of hit * log-odds (stored) plus the hits times the offset.
+        shifted_margins (Floats): x, the log-odds of each sorted pair plus the offset of its unit. offsets (Floats): The offsets
+            in x, (n_units,). The sum of hit * x needs only these and two stored sums: of hits, and of hits times log-odds.
         """
         return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
@@ -125,12 +125,12 @@ class _OffsetProblem:
             n_without_gain += 1
             if evidence > highest_evidence:
                 best_strength, highest_evidence, n_without_gain = strength, evidence, 0
-            if n_without_gain >= _PATIENCE and np.isfinite(best_strength):
+            if n_without_gain >= _PATIENCE and np.isfinite(best_strength):  # not before the first gain
                 break
-        return self.solve(best_strength)[0], best_strength
+        return self.solve(best_strength)[0], best_strength  # solved again, to the final tolerance
 
     def average_over_strengths(self, outliers: _OffsetProblem | None) -> tuple[Floats, float]:
-        """Return (offsets averaged over strengths, strength of maximum evidence). outliers: The pairs with outlier weights."""
+        """Return (mean offsets over strengths, strength of maximum evidence). outliers: The same pairs with outlier weights."""
         solutions = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
             solutions.append(self.solve(strength, solutions[-1][0]))
@@ -145,7 +145,7 @@ class _OffsetProblem:
     def _mix_with_outliers(
         self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
     ) -> list[tuple[Floats, Floats]]:
-        """Mix into each solution (offsets, log evidence) the offsets of units as outliers, by the probability of being one."""
+        """Average the offsets of each solution (offsets, log evidence) with those of outliers, by P(the unit is an outlier)."""
         outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)
         # The problem `outliers` has other weights, so only the gain of its offsets in evidence is comparable.
         outlier_evidence = np.log(_OUTLIER_SHARE) + self.evidence_without() + evidence - outliers.evidence_without()
@@ -199,8 +199,8 @@ class TagOffsets(Serializable):
     def fit(cls, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
         """Fit offsets of groups, then of tags, to n pairs.
 
-        scores, hits, tags, groups: Score after the maps, whether it hits, tag (those from n_tags on have no offset), and group
-            (-1 for none) of each pair, (n,). n_tags, n_groups (int): Numbers of tags and groups that get an offset.
+        scores, hits, tags, groups: Score after the maps, whether it hits, tag and group of each pair, (n,). n_tags, n_groups
+            (int): Tags and groups below these numbers get an offset. Higher tags, and the group -1 (none), get no offset.
         """
         margins = log_odds(scores)
         group_offsets = fit_offsets(margins, hits, groups, n_groups)
@@ -216,7 +216,7 @@ class TagOffsets(Serializable):
         return adjusted_scores
 
     def adjust_margins(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return margins (log-odds) plus the offsets of tag and group; where these are not 0, clipped first as in the fit."""
+        """Return margins (log-odds) plus the offsets of tag and group. Margins with offsets are clipped first, as in fits."""
         offsets = self.sum_offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 

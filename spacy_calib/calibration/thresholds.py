@@ -24,10 +24,10 @@ class Threshold:
     """A cut-off of span scores, with the precision of the spans that reach it.
 
     cutoff (float | None): Minimum score that is accepted; None if no cut-off reaches the precision with the confidence.
-    spans (int): Number of spans. kept (int): Number of spans at or above the cut-off. right (int): Number of right kept spans.
-    low, high (float | None): Prediction interval of the precision among as many spans of other documents of this kind; it is
-        wrong for at most 1 - confidence of all data sets. `low` is lower than for a cut-off chosen in advance, since data on
-        which precision is high by chance are more likely to have a cut-off.
+    spans (int): Number of spans. kept (int): Number at or above the cut-off. right (int): Number of these that are right.
+    low, high (float | None): Prediction interval: with the confidence, the precision on as many spans of new documents of this
+        kind lies in it. `low` is lower than for a cut-off chosen in advance, since a cut-off is chosen where the precision on
+        these data is high, and it may be less high elsewhere.
     """
 
     cutoff: float | None
@@ -56,7 +56,6 @@ def find_threshold(
     Each cut-off has an exact binomial test of the precision of the spans it keeps. From several starts, cut-offs are tested
     towards lower scores until one fails (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), all at a
     level so low that with the confidence no wrong one passes by chance. The lowest that passes is taken.
-
     scores (Floats): Calibrated score of each span, (n,). hits: Whether each span is right, (n,). documents (Ints): The
         document of each span; spans of one document count for less if they are right or wrong together.
     precision, confidence (float): In (0, 1). RETURNS (Threshold): Its `cutoff` is None if none passes. RAISES C001: a number
@@ -98,14 +97,14 @@ def _find_accepted(passes: NDArray[np.bool_], starts: Ints) -> Ints:
     cutoffs = np.arange(len(passes))
     last_starts = np.maximum.accumulate(np.where(np.isin(cutoffs, starts), cutoffs, -1))
     last_failures = np.maximum.accumulate(np.where(passes, -1, cutoffs))
-    return np.flatnonzero(last_starts > last_failures)
+    return np.flatnonzero(last_starts > last_failures)  # no test has failed since the last start
 
 
 def _find_starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
     """Return the indices of the cut-offs where sequences of tests start, log-equally spaced in the number of kept spans.
 
     The first keeps just enough spans to pass if all are right; the last keeps all. n_kept (Ints), size (Floats): Number of kept
-    spans, and of independent ones, at each cut-off. precision (float): Required one. error (float): 1 - confidence.
+    spans, and of independent ones, at each cut-off. precision (float): The required one. error (float): 1 - confidence.
     """
     # With fewer spans a test at an equal part of the error rate fails even if all are right (the p value is precision ** size).
     is_enough = size >= log(error / _STARTS) / log(precision)
@@ -115,11 +114,11 @@ def _find_starts(n_kept: Ints, size: Floats, precision: float, error: float) -> 
 
 
 def _shared_level(size: Floats, precision: float, error: float) -> float:
-    """Return the significance level of all tests at which P(the first test of any sequence passes by chance) = error.
+    """Return the significance level of all tests at which P(the first test of any sequence passes wrongly) = error.
 
-    By chance: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
+    Wrongly: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
     above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests add almost nothing: a sequence errs only
-    if the first cut-off that it tests and that misses the precision passes, and sequences that start higher share that one.
+    if the first cut-off below the precision passes, and all sequences that start above this cut-off test it and err together.
     size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
     """
     sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)  # whole numbers that never fall
@@ -128,7 +127,7 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
 @lru_cache(maxsize=64)
 def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
-    """Return the level at which P(any first test passes) = error, if spans are right with P = precision. sizes: Ascending."""
+    """Return the level at which P(any first test passes) = error, if P(a span is right) = precision. sizes: Spans per test."""
     # Each walk has the number of right spans among the first n, for each size n, if each span is right with P = precision.
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
     lowest_p_values = np.ones(_WALKS)  # of each walk
@@ -167,7 +166,7 @@ def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_r
 def _sums_over_documents(right: NDArray[np.bool_], documents: Ints) -> Floats:
     """Return for each i the sums over documents of k^2, k n and n^2, where spans 0 to i are kept, shape (n_spans, 3).
 
-    Of a document, n spans are kept, of which k are right. right, documents: Whether each span is right, and its document.
+    Of a document, n spans are kept, of which k are right. right, documents: As for `effective_sizes`, by falling score.
     """
     order = np.argsort(documents, kind="stable")  # by document, then as before
     first = np.append(True, documents[order][1:] != documents[order][:-1])
@@ -187,21 +186,21 @@ def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
     from scipy.special import betainc
 
     k = share * size  # number of right spans; like the size it may be a fraction, which `betainc` allows
-    return np.where(k > 0, betainc(np.maximum(k, 1e-9), size - k + 1, precision), 1.0)
+    return np.where(k > 0, betainc(np.maximum(k, 1e-9), size - k + 1, precision), 1.0)  # P(at least k)
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval, of this confidence, of the share of hits in new_size units, given that in size units.
+    """Return (low, high), between which the share of hits in `new_size` new cases lies with this confidence.
 
-    The prediction is beta-binomial, with the prior of Jeffreys (hence 0.5). RETURNS (tuple): (low, high).
+    share, size (float): The share of hits in observed cases, and the number of these. The prediction is beta-binomial.
     """
     from scipy.stats import betabinom
 
     n_new = max(1, round(new_size))
-    k = share * size
-    new = betabinom(n_new, k + 0.5, size - k + 0.5)
+    n_hits = share * size
+    new_hits = betabinom(n_new, n_hits + 0.5, size - n_hits + 0.5)  # 0.5: the prior of Jeffreys
     tail = (1 - confidence) / 2
-    return float(new.ppf(tail) / n_new), float(new.ppf(1 - tail) / n_new)
+    return float(new_hits.ppf(tail) / n_new), float(new_hits.ppf(1 - tail) / n_new)
 
 
 def round_down(scores: Floats) -> Floats:

@@ -31,9 +31,9 @@ _FOLDS = 5
 class FitData:
     """The (token, tag) pairs that a token calibration is fitted on.
 
-    pairs (Pairs): Pairs of tokens with gold that reach the threshold, or a scaling's floor; rows are tokens in [0, len(gold)).
+    pairs (Pairs): Pairs of tokens with gold; rows are tokens in [0, len(gold)). Only a scaling reads pairs below the threshold.
     gold (Ints): Column of the gold tag of each token: -1 if the model does not know it, -2 if there is no gold.
-    documents (Ints): Document of each pair, ascending. n_tags (int): Number of tags. threshold (float): Maps skip lower pairs.
+    documents (Ints): Document of each pair, ascending. n_tags (int): Number of tags. threshold (float): The lowest score kept.
     unlabelled_pairs (Pairs), unlabelled_documents (Ints): Pairs of tokens without gold, whose hits have no meaning.
     words (Any): The words of all tokens, which a context reads; None without context.
     is_complete (bool): Whether each pair of a token with gold is known to be a hit or a miss.
@@ -51,7 +51,7 @@ class FitData:
 
     @cached_property
     def kept_indices(self) -> Ints:
-        """Indices of the pairs that reach the threshold."""
+        """Indices into `pairs` of the pairs that reach the threshold."""
         return np.flatnonzero(self.pairs.scores >= self.threshold)
 
     @cached_property
@@ -64,7 +64,7 @@ class FitData:
 
     @cached_property
     def kept_unlabelled(self) -> Ints:
-        """Indices of the pairs without gold that reach the threshold."""
+        """Indices into `unlabelled_pairs` (pairs without gold) of the pairs that reach the threshold."""
         return np.flatnonzero(self.unlabelled_pairs.scores >= self.threshold)
 
 
@@ -161,7 +161,7 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
 
     def score(train: Ints, test: Ints) -> Floats:
         fold_maps = maps  # used if too few pairs are left to fit others
-        if 0 < len(train) >= maps.prototype.min_pairs:
+        if len(train) >= max(1, maps.prototype.min_pairs):
             fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.has_offsets).fit(pairs.take(train))
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
@@ -181,10 +181,10 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return what the calibration's maps read: pairs that reach the threshold, with gold or not. The plan has no context."""
+    """Return the input of the maps for a plan that uses no context: all pairs that reach the threshold, also without gold."""
     assert calibration.maps is not None
-    first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]
+    first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]  # they cut off pairs below the threshold
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores
     unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(unlabelled_scores)
-    pairs, _ = interleave(plan.pairs_of(data), unlabelled_pairs)
+    pairs, _ = interleave(plan.pairs_of(data), unlabelled_pairs)  # in the order of the text
     return Predictions.of_pairs(pairs, 0.0)  # threshold 0: all of these are kept

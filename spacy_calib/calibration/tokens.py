@@ -55,19 +55,19 @@ class PredictedLabels:
     find_columns: Callable[[], Ints]
 
     def add_to(self, predictions: Predictions, scores: Scores) -> Predictions:
-        """Return the predictions, with an entry added for each token whose label on the Doc has none above the threshold.
+        """Return the predictions, with an entry added for each label on the Docs whose probability is below the threshold.
 
-        scores (Scores): The probabilities of the source, which give the added entries their raw scores (if any).
+        scores (Scores): The probabilities of the source. A label on the Docs that has none is not added.
         """
         is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
         if predictions.levels is not None:  # an entry below the threshold, which only a scaling reads, does not count
             is_predicted &= predictions.is_kept
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):
             return predictions  # each label on the Docs has an entry
-        has_score = np.zeros(len(self.hashes), dtype=bool)
-        has_score[predictions.rows[is_predicted]] = True
+        has_entry = np.zeros(len(self.hashes), dtype=bool)  # whether each token has an entry of its label
+        has_entry[predictions.rows[is_predicted]] = True
         columns = self.find_columns()
-        rows = np.flatnonzero(~has_score & (columns >= 0))
+        rows = np.flatnonzero(~has_entry & (columns >= 0))
         raw = scores.scores_at(rows, columns[rows]) if len(rows) else np.zeros(0)
         has_raw = ~np.isnan(raw)  # NaN: the source has no score of this label
         return predictions.with_output_only(rows[has_raw], columns[rows[has_raw]], raw[has_raw])

@@ -84,7 +84,7 @@ def first_line(module: str) -> str:
 
 
 def load_command(name: str) -> Any:
-    """Import and return the function of the command `name`. RAISES KeyError: there is none. C105: a plug-in's is unusable."""
+    """Import and return the function of the command `name`. RAISES KeyError: no such command. C105: a plug-in is unusable."""
     from ..errors import calib_error
     from ..registry import load_point
 
@@ -92,12 +92,11 @@ def load_command(name: str) -> Any:
         module, _ = OURS[name]
         return getattr(import_module(module, __package__), name)
     point = added_commands()[name]
-    thing = f"The command `calib {name}`"  # what messages call it
-    command = load_point(point, thing)
+    name_in_messages = f"The command `calib {name}`"
+    command = load_point(point, name_in_messages)
     if not hasattr(command, "example"):
-        raise calib_error(
-            "C105", thing=thing, value=point.value, why="it is not made by @command of spacy_calib.cli.shared.command"
-        )
+        why = "it is not made by @command of spacy_calib.cli.shared.command"
+        raise calib_error("C105", thing=name_in_messages, value=point.value, why=why)
     return command
 
 
@@ -160,7 +159,7 @@ class CalibGroup(TyperGroup):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the parsed command inside `command_process`, as `make_context` parses it."""
+        """Run the parsed command inside `command_process`. Click calls this after `make_context` has left it."""
         from .shared.process import command_process
 
         with command_process():

@@ -22,7 +22,7 @@ _PATHS = ("data", "output", "train_data", "config", "code")  # options that take
 
 
 def _run(run: Any, options: dict[str, Any]) -> Any:
-    """Return what the command function `run` returns for `options`, a function's locals(), in which file names become Paths."""
+    """Call the command function `run` with `options` by name, after file names became Paths, and return its result."""
     paths = {name: Path(options[name]) for name in _PATHS if isinstance(options.get(name), str)}
     return run(**{**options, **paths, "model": str(options["model"])})
 
@@ -65,7 +65,7 @@ def fit(
         its calibration, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: any error in the input.
     """
-    options = locals()
+    options = locals()  # only the arguments: no other local variable exists yet
     from .fit_command import fit as run
 
     pipe: Calibrator = _run(run, options)
@@ -97,7 +97,7 @@ def fit_all(
     component (Sequence[str]): Names of the components. The other arguments are as for `fit`, and hold for all components.
     RETURNS (list[Calibrator]): The calib pipes that were written, in pipeline order. RAISES CalibError: any error in the input.
     """
-    options = {**locals(), "component": list(component)}
+    options = {**locals(), "component": list(component)}  # locals(): only the arguments, as no other local variable exists yet
     from .fit_command import fit as run
 
     pipes: Calibrator | list[Calibrator] = _run(run, options)
@@ -126,7 +126,7 @@ def adapt(
     RETURNS (Calibrator): The adapted calib pipe; its `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.
     """
-    options = locals()
+    options = locals()  # only the arguments: no other local variable exists yet
     from .adapt_command import adapt as run
 
     pipe: Calibrator = _run(run, options)
@@ -160,7 +160,7 @@ def evaluate(
     RETURNS (dict): Pipe name -> raw and calibrated figures, the JSON of `spacy calib evaluate --output`.
     RAISES CalibError: any error in the input.
     """
-    options = locals()
+    options = locals()  # only the arguments: no other local variable exists yet
     from .evaluate_command import evaluate as run
 
     figures: dict[str, Any] = _run(run, options)

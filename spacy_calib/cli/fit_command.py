@@ -148,9 +148,9 @@ def _fit_all(
 
 
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[[], Language], always: bool) -> Language:
-    """Return the pipeline to write: with the new calib pipe, or the old one if that was chosen, for each component.
+    """Return the pipeline to write, which has the chosen calib pipe of each component: the new one or the old one.
 
-    fits (Sequence): Compared already. reload (Callable): Loads the pipeline as it was before the fit. always (bool): Whether a
+    fits (Sequence): After `compare`. reload (Callable): Loads the pipeline as it was before the fit. always (bool): Whether a
     fit that is worse than raw scores may be written. RAISES C130: a fit is worse, and not `always`.
     """
     if len(fits) == 1 and fits[0].choice != FIT:

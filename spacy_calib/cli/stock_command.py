@@ -50,7 +50,8 @@ def stock(
         drop_performance(stock_nlp, attr)
     write_pipeline(stock_nlp, output, force)
     changes = [f"'{name}' is spaCy's {factory} again" for name, factory in stock_factory_of.items()]
-    summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in calib_pipes)])}: {output}"
+    changes += [f"{name!r} was removed" for name in calib_pipes]
+    summary = f"{'; '.join(changes)}: {output}"
     result = {"output": str(output), "stock": stock_factory_of, "removed": calib_pipes}
     print_result(result, lambda: msg.good(summary), "table", silent)
     return stock_nlp

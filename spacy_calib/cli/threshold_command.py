@@ -123,8 +123,9 @@ def read_targets(
     elif shares is None and recall is None:
         raise calib_error("C307")
     required_shares: list[float | None] = [*shares.values()] if isinstance(shares, dict) else [shares]
-    for flag, share in [*(("--precision", share) for share in required_shares), ("--recall", recall)]:
-        check_option(flag, share is None or 0 < share < 1, "between 0 and 1", share)
+    for share in required_shares:
+        check_option("--precision", share is None or 0 < share < 1, "between 0 and 1", share)
+    check_option("--recall", recall is None or 0 < recall < 1, "between 0 and 1", recall)
     if isinstance(shares, dict):
         per = "label"
     check_option("--recall", recall is None or len(required_shares) == 1, "left out with a precision of each label", recall)
@@ -161,16 +162,17 @@ def check_any_cutoff(results: Sequence[dict[str, Any]], path: Path, allow_empty:
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
 
 
-def read_precision(given: Any) -> float | dict[str, float]:
+def read_precision(value: Any) -> float | dict[str, float]:
     """Parse --precision: ".9" becomes 0.9, and "PERSON=.95,ORG=.8" becomes {label: share}. RAISES C056: something else."""
-    parts = [part.rpartition("=") for part in str(given).split(",")]  # a number without a label has the name ""
+    parts = [part.rpartition("=") for part in str(value).split(",")]  # a number without a label has the name ""
     shares: dict[str, float] = {}
     with contextlib.suppress(ValueError):  # some share is no number: `shares` stays empty
         shares = {name: float(share) for name, _, share in parts}
-    # There are fewer shares than parts if a name is repeated, too.
-    is_valid = len(shares) == len(parts) and ("" not in shares or len(parts) == 1)
-    check_option("--precision", is_valid, "a number, or LABEL=SHARE,...", repr(given))
-    return shares.get("", shares)
+    has_all_parts = len(shares) == len(parts)  # False also if a name is repeated
+    is_number = "" in shares
+    is_valid = has_all_parts and (len(parts) == 1 or not is_number)
+    check_option("--precision", is_valid, "a number, or LABEL=SHARE,...", repr(value))
+    return shares[""] if is_number else shares
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
@@ -208,7 +210,8 @@ def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: 
     else:
         shares = by_own_labels(pipe, targets.precision)
         pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, targets.confidence, targets.per, sample)
-    promise = pipe.spans.cutoffs and pipe.spans.cutoffs.promise(shown_keys(pipe))
+    cutoffs = pipe.spans.cutoffs
+    promise = None if cutoffs is None else cutoffs.promise(shown_keys(pipe))
     result = {"pipe": pipe.name, "attr": pipe.attr, "seen": None, **table, "answers": dict(sample.counts), "promise": promise}
     return with_shown_names(pipe, result)
 

@@ -26,9 +26,9 @@ _ALL_KNOTS, _ROW_OF_KNOT = np.array([_KNOTS + _RIVAL_KNOTS]).T / _UNIT, np.repea
 class TokenView:
     """n tokens with their scores and features, from which the features of spans are computed.
 
-    tokens (TokenScores): Scores of the tokens before the context. columns (Floats): Standardized features, shape (k, n).
-    forms (Ints): Index of each token's form in the vocabulary of the context, -1 for an unknown form.
-    adjusted_scores (Floats): Score of each entry of `tokens` (a token with a tag) after the context.
+    tokens (TokenScores): Scores before a TokenContext adjusts them. columns (Floats): Standardized features, shape (k, n).
+    forms (Ints): Index of each token's form in the vocabulary of the TokenContext, -1 for an unknown form.
+    adjusted_scores (Floats): Adjusted score of each entry of `tokens`, which is a token with one of its tags.
     """
 
     tokens: TokenScores
@@ -45,7 +45,7 @@ CODE_BLOCKS = ("rival", "ending", "form", "before", "behind", "shape")
 
 @dataclass(frozen=True)
 class WeightBlock:
-    """A block of weights of the log-linear model. A pair has one code in it, which selects its weights, or none.
+    """A block of weights of the log-linear model. Each (token, tag) pair has a code, which selects its weights, or no code.
 
     size (int): Number of codes. width (int): Weights per code. share (float): L2 penalty, as a multiple of the model's.
     """
@@ -60,10 +60,9 @@ class WeightBlock:
 class PairInputs:
     """Inputs of the log-linear model for n (token, tag) pairs.
 
-    blocks (Sequence[WeightBlock]): Blocks of the model.
-    tag_codes (Ints): Twice the tag, plus 1 where it is the top tag of its token, shape (n,). codes (Ints): Code of each pair in
-        each block of CODE_BLOCKS, shape (k, n); negative where the block has none for it.
-    numbers (Floats): Inputs of the blocks in NUMBER_BLOCKS, shape (m, n).
+    blocks (Sequence): Blocks of the model. tag_codes (Ints): Twice the tag, plus 1 for the top tag of a token, (n,).
+    codes (Ints): Code of each pair in each of CODE_BLOCKS (blocks with one weight per code), (k, n); negative for no code.
+    numbers (Floats): Numbers of each pair, such as its log-odds, that weights of NUMBER_BLOCKS are multiplied by, (m, n).
     """
 
     blocks: Sequence[WeightBlock]
@@ -114,28 +113,31 @@ def pair_inputs(
     pairs: tuple[Ints, Ints, Floats, NDArray[np.bool_]],
     n_tags: int,
 ) -> PairInputs:
-    """Compute the inputs of n pairs. The rival of a top tag is the second tag of its token; of any other tag, the top tag.
+    """Compute the inputs of the log-linear model for n (token, tag) pairs.
 
-    blocks (Sequence[WeightBlock]): From `blocks_for`. tokens (TokenScores): Tokens of the pairs.
+    One input is the rival of the tag: the second tag of the token if the tag is the top one, else the top tag.
+    blocks: From `blocks_for`. tokens (TokenScores): Tokens of pairs. columns (Floats): Standardized features, (k, n_tokens).
     word_indices (tuple[Ints, Ints]): Index of each token's form, and of its ending, in the vocabulary; -1 if unknown.
-    columns (Floats): Standardized features, shape (k, n_tokens).
     pairs (tuple): Token, tag, log-odds of each pair, and whether it is the top one of its token. n_tags (int): Tags of the fit.
     """
     token_of_pair, tags, log_odds, is_top = pairs
-    rival_rank = is_top.astype(np.intp)  # of the token's two highest entries: 1, the second, for a top tag; else 0
+    rival_rank = is_top.astype(np.intp)  # row of the rival in `top_tags`: 1 (the second tag) for a top tag, else 0
     has_words = len(blocks) > 4  # without a vocabulary `blocks_for` returns four blocks
     # Rows: a constant, log-odds of the pair and of its rival, entropy, knots (N_SCORES rows in all), then features.
     numbers = np.empty((N_SCORES + has_words * len(columns), len(tags)))
-    numbers[0], numbers[1], numbers[3] = 1.0, log_odds, tokens.entropy[token_of_pair]
+    numbers[0], numbers[1] = 1.0, log_odds
     numbers[2] = tokens.top_log_odds[rival_rank, token_of_pair]
+    numbers[3] = tokens.entropy[token_of_pair]
     numbers[1:3] /= _UNIT
     np.maximum(numbers[_ROW_OF_KNOT] - _ALL_KNOTS, 0.0, out=numbers[4:N_SCORES])
     tag_codes = 2 * np.minimum(tags, n_tags) + is_top
-    codes = _codes_of_tags(n_tags)[: len(CODE_BLOCKS) if has_words else 1].take(tag_codes, axis=1)
-    codes[0] += _clip_tags(tokens.top_tags[rival_rank, token_of_pair], n_tags)  # the first of CODE_BLOCKS is "rival"
+    n_code_blocks = len(CODE_BLOCKS) if has_words else 1  # the first is "rival", which needs no words
+    codes = _codes_of_tags(n_tags)[:n_code_blocks].take(tag_codes, axis=1)
+    codes[0] += _clip_tags(tokens.top_tags[rival_rank, token_of_pair], n_tags)
     if has_words:
         numbers[N_SCORES:] = columns[:, token_of_pair]
-        (forms, endings), ((_, previous_tags), (_, next_tags)) = word_indices, tokens.neighbours
+        forms, endings = word_indices
+        (_, previous_tags), (_, next_tags) = tokens.neighbours
         # One row for each of the other CODE_BLOCKS; a word's code is index * (n_tags + 1) + tag, negative if it is unknown.
         token_codes = np.concatenate((endings, forms, previous_tags, next_tags, tokens.words.shapes)).reshape(5, -1)
         token_codes[:2] *= n_tags + 1
@@ -146,7 +148,7 @@ def pair_inputs(
 
 @lru_cache(maxsize=64)
 def _codes_of_tags(n_tags: int) -> Ints:
-    """Return what each tag code (2 * tag + is_top) adds to the code of a pair in each of CODE_BLOCKS, (6, n_tag_codes)."""
+    """Return the part of a pair's code in each of CODE_BLOCKS that its tag code (2 * tag + is_top) sets, (6, n_tag_codes)."""
     n, tag_codes = n_tags + 1, np.arange(2 * n_tags + 2)
     tags = tag_codes // 2
     # `pair_inputs` adds the rest: the rival's tag, ending * n, form * n, the previous tag, the next tag, the shape.

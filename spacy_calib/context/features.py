@@ -31,7 +31,7 @@ class TokenScores:
     log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the token's highest (of ties the first).
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest and the second entry of each token, shape (2, n);
         -1 and NO_ENTRY if missing. is_scored (Flags): Whether a token has entries and is more than white space.
-    neighbours (tuple): For the previous, and the next token of the Doc: (log-odds, tags) of its highest entry; 3, -1 if none.
+    neighbours (tuple): (log-odds, tags) of the highest entry of each token's previous token, and of its next; (3, -1) if none.
     entropy (Floats): Entropy of each token in nats, with the probability left over by its entries as one more outcome.
     """
 
@@ -51,8 +51,8 @@ class TokenScores:
         self.top_log_odds: Floats = entry_log_odds[top_two]
         self.top_tags: Ints = entry_tags[top_two]
         self.is_scored: Flags = (top_two[0] >= 0) & words.counts  # not white space
-        # Highest entries, shifted by one: shifted[0, i] is that of the token before i, shifted[1, i + 1] of the token after i.
-        # So what crosses a boundary of Docs is at the start of the second. `starts` has 0 and n, too: each cell gets a value.
+        # Index of a neighbour's highest entry: shifted[0, i] is of the token before i, shifted[1, i + 1] of the token after i.
+        # Both cells at the start of a Doc would cross a border of Docs. `starts` has 0 and n, too: each cell gets a value.
         shifted = np.empty((2, n + 1), dtype=np.intp)
         shifted[0, 1:] = shifted[1, :-1] = np.where(self.is_scored, top_two[0], _NO_NEIGHBOUR)
         shifted[:, words.starts] = _NO_NEIGHBOUR

@@ -53,10 +53,10 @@ class ContextComparison:
 
     @classmethod
     def from_scores(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> ContextComparison:
-        """Compare the log losses of n pairs by their scores without and with context. hits, documents: Of each pair."""
+        """Compare n predictions without and with context by log loss. hits: Whether each is right. documents: Its document."""
         losses, losses_with = log_losses(without, hits), log_losses(with_context, hits)
-        mean, error = mean_with_error(losses_with - losses, documents)
-        return cls(float(losses.mean()), float(losses.mean()) + mean, error)
+        mean_change, error = mean_with_error(losses_with - losses, documents)
+        return cls(float(losses.mean()), float(losses.mean()) + mean_change, error)
 
 
 def without_token_model(context: TokenContext) -> TokenContext:
@@ -194,8 +194,7 @@ def describe_context(
     }  # fmt: skip
 
 
-# Minimum number of entities with gold for a span context.
-_MIN_SPANS = 100
+_MIN_SPANS = 100  # minimum number of entities with gold for a span context
 
 
 def fit_span_context(

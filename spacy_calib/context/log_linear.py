@@ -29,12 +29,9 @@ _SEARCH_FOLDS, _FOLDS = 3, 5
 # The minimizer stops once a step lowers the loss by less than this share of it.
 _FINAL_TOLERANCE, _SEARCH_TOLERANCE = 1e-7, 1e-5
 _MAX_STEPS, _MEMORY = 400, 15
-# Weight of the prior on a block without a penalty, in pairs: just enough to make its weights unique.
-_PRIOR = 0.05
-# With fewer pairs the weights are averaged with those of a line for all tags.
-_MIN_UNSHRUNK = 2000
-# Maximum size of the table of the weights of all codes.
-_MAX_CELLS = 1 << 23
+_PRIOR = 0.05  # weight of the prior on a block without a penalty, in pairs: just enough to make its weights unique
+_MIN_UNSHRUNK = 2000  # with fewer pairs the weights are averaged with those of a line for all tags
+_MAX_CELLS = 1 << 23  # maximum size of the table of the weights of all codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +62,7 @@ class BlockWeights(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(Serializable):
-    """A log-linear model: it adds to the log-odds of a score the inputs of the pair times their weights in all blocks.
+    """A log-linear model: it adds to the log-odds of a (token, tag) pair the sum of the pair's inputs times their weights.
 
     ridge (float): L2 penalty of the fit. weights (Mapping[str, BlockWeights]): Name of a block -> its weights.
     """
@@ -87,7 +84,7 @@ class LogLinear(Serializable):
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """All weights of CODE_BLOCKS in one array, after the start of each block in it, (n_blocks, 1); None if too many.
+        """(Index where each of CODE_BLOCKS starts, (n_blocks, 1); array of the weights of all blocks). None if it is too large.
 
         The weight of a code is at start + code. Before each start there is a 0: the weight of the code -1, which means no code.
         """
@@ -162,12 +159,13 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
 
     data (PairData): Pairs of at least two documents. With fewer than DOCUMENTS_TO_CHOOSE the penalty is the strongest one.
     """
-    ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
+    choosing, fitting, scoring = progress.parts(3, 1, 2)  # about the time that each takes
+    ridge = RIDGES[0]
     if len(np.unique(data.documents)) >= DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_SEARCH_PAIRS)), choosing)
     fitting.update(0.0)
     model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
-    return model, _score_out_of_fold(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
+    return model, _score_out_of_fold(data, ridge, folds_of(data.documents, _FOLDS), model, scoring)
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
@@ -195,8 +193,9 @@ def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLine
 
 def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
     """Call `_fit_model` with these arguments; with few pairs, average the weights with those of the strongest L2 penalty."""
-    model, share = _fit_model(data, ridge, tolerance, start), len(data.hits) / _MIN_UNSHRUNK
-    if share >= 1 or ridge == RIDGES[0]:
+    model = _fit_model(data, ridge, tolerance, start)
+    share = len(data.hits) / _MIN_UNSHRUNK  # of this model in the average
+    if share >= 1 or ridge == RIDGES[0]:  # there are enough pairs, or this is the model with the strongest penalty
         return model
     strong_model, weights = _fit_model(data, RIDGES[0], tolerance), {}
     for name, block in model.weights.items():

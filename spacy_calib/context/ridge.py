@@ -18,10 +18,8 @@ from ..types import Floats, Ints
 # L2 penalties, of which cross-validation chooses.
 RIDGES = (1.0, 10.0, 100.0, 1000.0)
 _FOLDS = 5
-# Weight of the prior on slope and constant, in pairs: just enough to make them unique.
-_PRIOR = 1.0
-# A column with a standard deviation below this is constant up to rounding errors.
-ROUNDING = 1e-9
+_PRIOR = 1.0  # weight of the prior on slope and constant, in pairs: just enough to make them unique
+ROUNDING = 1e-9  # a column with a standard deviation below this is constant up to rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +84,7 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """Fit to `hits` the coefficients of the design's columns: log-odds (at least 0), constant, features (L2 penalty: ridge)."""
+    """Fit `hits` by logistic regression; return coefficients: of log-odds (0 or more), constant, features (penalty: ridge)."""
     prior_mean = np.zeros(design.shape[1])
     prior_mean[0] = 1.0  # a slope of 1: no change
     prior_weight = np.full(design.shape[1], ridge)

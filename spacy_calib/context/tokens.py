@@ -54,13 +54,12 @@ class TokenContext:
 
     Its inputs are the log-odds of the score and of its rival (the best other tag), both tags, the ending, form and shape,
     the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
-    features (Sequence[Feature]): Further inputs.
-    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher. shrink (float): How far scores
-        shrink, after the recalibrators, towards a line in the raw log-odds: 0 not at all, 1 fully.
+    features (Sequence[Feature]): Further inputs. when (str): Use the fitted context "always", or only if it is "no_worse": if
+        the log loss on held-out documents is no higher. shrink (float): How far recalibrated scores move, in log-odds, towards
+        slope * raw log-odds + constant, from 0 (not at all) to 1 (all the way). line_: (slope, constant); None for 0.
     columns_ (tuple): (name of the feature, description) of each feature column. centers_, scales_ (Floats): Mean and deviation
         of each column. vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
-    model_ (LogLinear | None): The model; None if only scores of spans are adjusted. line_ (Floats | None): (slope, constant) of
-        the line; None if scores do not shrink. RAISES C001: a setting out of range.
+    model_ (LogLinear | None): The model; None if only scores of spans are adjusted. RAISES C001: a setting out of range.
     """
 
     registered = "spacy-calib.Context.v1"
@@ -113,23 +112,23 @@ class TokenContext:
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all scores, if there is a model. Set `view` (tokens with features) by the predictions above the threshold."""
+        """Adjust all scores if there is a model. Always set `view`: features of tokens, by predictions above the threshold."""
         words = predictions.words
-        kept = None if predictions.levels is None else predictions.kept_indices  # None: all are KEPT
-        kept_predictions = predictions if kept is None else predictions.take(kept)
-        tokens = TokenScores(kept_predictions.rows, kept_predictions.tags, kept_predictions.scores, words)
+        above = None if predictions.levels is None else predictions.kept_indices  # None: all are above the threshold
+        predictions_above = predictions if above is None else predictions.take(above)
+        tokens = TokenScores(predictions_above.rows, predictions_above.tags, predictions_above.scores, words)
         columns = self.standardize([feature(tokens) for feature in self.features], len(words.forms))
         word_indices = self.vocabulary_.find_indices(words)
         if self.model_ is None:
             return predictions.replace_unchecked(view=TokenView(tokens, columns, word_indices[0], tokens.scores))
         pair_log_odds, is_top = tokens.log_odds, tokens.is_top
-        if kept is not None:  # `tokens` lacks the predictions below the threshold; none of them counts as a top one
+        if above is not None:  # `tokens` lacks the predictions below the threshold; none of them counts as a top one
             pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions), dtype=bool)
-            is_top[kept] = tokens.is_top
+            is_top[above] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, pair_log_odds, is_top)
         inputs = pair_inputs(self.blocks, tokens, word_indices, columns, pairs, self.n_tags_)
         scores = self.model_.predict(pair_log_odds, inputs)
-        view = TokenView(tokens, columns, word_indices[0], scores if kept is None else scores[kept])
+        view = TokenView(tokens, columns, word_indices[0], scores if above is None else scores[above])
         return predictions.replace_unchecked(scores=scores, view=view)
 
     def state(self) -> dict[str, Any]:
@@ -153,15 +152,15 @@ class TokenContext:
         self.n_tags_, self.vocabulary_ = fields["n_tags"], fields["known"]
         self.model_, self.line_ = fields["model"], fields["line"]
         line_length = None if self.line_ is None else len(self.line_)
-        if line_length != (2 if self.shrink and self.model_ is not None else None):
+        expected_length = 2 if self.shrink and self.model_ is not None else None
+        if line_length != expected_length:
             raise InvalidState("learned.line", "two numbers where scores shrink, else none")
         if self.model_ is not None:
             self.model_.check(self.blocks)
         return self
 
 
-# Name of this context in the summary of a fit.
-FURTHER_SCORES = "further scores"
+FURTHER_SCORES = "further scores"  # name of this context in the summary of a fit
 _FURTHER_STATE = record({"names": tuple_of(text), "model": SpanRecalibrator.read})
 
 
@@ -237,8 +236,7 @@ def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats
     return result
 
 
-# Scores are clipped to this distance from 0 and 1 before their log-odds are taken.
-CLIP = 1e-4
+CLIP = 1e-4  # scores are clipped to this distance from 0 and 1 before their log-odds are taken
 # Descriptions of the features of a span other than the means of its tokens' features and the group of its label.
 _SPAN_INPUTS = (
     "entropy of its tokens' scores", "share of unknown forms", "its length", "the minimum score of its tokens",
@@ -265,33 +263,33 @@ class LabelMatch(Serializable):
     def from_labels(cls, tags: Sequence[str], has_prefixes: bool, labels: Sequence[str]) -> LabelMatch:
         """Match token labels (tags) with span labels by name.
 
-        has_prefixes (bool): Whether tags begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels, renamed by the label
-            map of the tags, if any, so that several can be equal; if "" (a sentence) is the only one, it matches every tag.
+        has_prefixes (bool): Whether tags begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels. A label map may have
+            made some of them equal. If the only label is "", that of sentences, it matches every tag.
         """
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
-        number = {label: index for index, label in enumerate(labels)}
-        tag_numbers = [number.get(tag[2:] if has_prefixes else tag, -1) for tag in tags]
-        return cls(np.array(tag_numbers, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
+        number_of = {label: index for index, label in enumerate(labels)}  # equal labels have one number
+        tag_numbers = [number_of.get(tag[2:] if has_prefixes else tag, -1) for tag in tags]
+        return cls(np.array(tag_numbers, dtype=np.intp), np.array([number_of[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
         """Return, for n tokens in spans, the sum of the adjusted scores of the token labels that match the span's label, (n,).
 
-        view: All tokens. tokens, labels (Ints): Token, and its span's label, (n,). Without scores or matching labels 1.
+        view: All tokens. tokens, labels (Ints): Each token, and its span's label, (n,). A token without scores or match gets 1.
         """
         # The appended -1 is for columns past the end: labels that were appended after the fit.
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
-        span_numbers = label_numbers[np.minimum(labels, len(self.labels))]
+        number_of_span = label_numbers[np.minimum(labels, len(self.labels))]  # for each of `tokens`
         entries, is_in_span = view.tokens, np.zeros(len(view.forms), dtype=np.intp)
         is_in_span[tokens] = 1
-        entry_numbers = tag_numbers[np.minimum(entries.tags, len(self.tags))]
-        index = np.flatnonzero((entry_numbers >= 0) & (is_in_span[entries.rows] > 0))
+        number_of_entry = tag_numbers[np.minimum(entries.tags, len(self.tags))]
+        to_add = np.flatnonzero((number_of_entry >= 0) & (is_in_span[entries.rows] > 0))  # indices of entries
         # `sums` has a row for each token in a span and a column for each number: the sum of the token's scores with it.
         row_of_token, n_rows, n_columns = np.cumsum(is_in_span) - 1, int(is_in_span.sum()), 1 + int(label_numbers.max())
-        cells = row_of_token[entries.rows[index]] * n_columns + entry_numbers[index]
-        sums = np.bincount(cells, view.adjusted_scores[index], n_rows * n_columns).reshape(n_rows, n_columns)
-        is_unknown = (entries.top_tags[0, tokens] < 0) | (span_numbers < 0)  # no scores, or no match
-        return np.where(is_unknown, 1.0, np.minimum(sums[row_of_token[tokens], span_numbers], 1.0))
+        cells = row_of_token[entries.rows[to_add]] * n_columns + number_of_entry[to_add]
+        sums = np.bincount(cells, view.adjusted_scores[to_add], n_rows * n_columns).reshape(n_rows, n_columns)
+        is_unknown = (entries.top_tags[0, tokens] < 0) | (number_of_span < 0)  # no scores, or no match
+        return np.where(is_unknown, 1.0, np.minimum(sums[row_of_token[tokens], number_of_span], 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,8 +324,8 @@ class SpanContextModel(Serializable):
 def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch) -> list[Floats]:
     """Return the features of n spans as columns, (n,) each, in the order that `span_column_names` describes.
 
-    They are means of token features, length, minimum, product and mean of token scores, and for each group 1 for its labels.
-    view (TokenView): All tokens of these Docs. groups (Groups): Groups of span labels. tags (LabelMatch): Token labels of each.
+    They are the means of token features, the length, the minimum, product and mean of token scores, and a 0/1 column per group.
+    view (TokenView): All tokens of these Docs. groups (Groups): Groups of span labels. tags (LabelMatch): Their token labels.
     """
     lengths, firsts = spans.ends - spans.starts, firsts_of(spans)
     # The tokens of all spans, one span after the other: each span begins at its index in `firsts`.
@@ -350,10 +348,10 @@ def span_column_names(token_columns: Sequence[str], groups: Groups) -> list[str]
 def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
     """Make the token context of a config. Registered as spacy-calib.Context.v1.
 
-    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
+    when (str): Use the context "always", or only if it is "no_worse": if the log loss on held-out documents is no higher.
     features (list[str] | None): Names from FEATURES; None takes all.
-    shrink (float): How far scores move, in log-odds, from 0 (not at all) to 1 (all the way), towards a * raw log-odds + c. For
-        a and c, tokens are left out on which model and gold use tags differently. RAISES C001: a setting, or name, is invalid.
+    shrink (float): How far scores move, in log-odds, from 0 (not at all) to 1 (all the way), towards a * raw log-odds + c. The
+        fit of a and c leaves out tokens on which model and gold use tags differently. RAISES C001: a setting is invalid.
     """
     names = list(FEATURES) if features is None else features
     unknown = [name for name in names if name not in FEATURES]

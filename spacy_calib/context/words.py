@@ -20,10 +20,9 @@ Flags = NDArray[np.bool_]
 class Words:
     """The tokens of consecutive Docs, as arrays.
 
-    starts (Ints): First token of each Doc, then the number of tokens, shape (n_docs + 1,).
-    forms, endings (Hashes): Hash of each token's lower-case form, and of its last characters.
-    shapes (Ints): 1 if title-cased, plus 2 if like a number. counts (Flags): Whether a token is more than white space.
-    columns (Mapping[str, Floats]): Name of a DocFunction -> its values, shape (n_tokens, k).
+    starts (Ints): First token of each Doc, then the number of tokens, (n_docs + 1,). forms, endings (Hashes): Hash of each
+    token's lower-case form, and of its last characters. shapes (Ints): 1 if title-cased, plus 2 if like a number. counts
+    (Flags): Whether a token is more than white space. columns (Mapping): Name of a DocFunction -> its values, (n_tokens, k).
     further_scores (Mapping[str, Floats]): Description -> a further score of each token from the source, shape (n_tokens,).
     """
 
@@ -69,8 +68,7 @@ class Words:
 
 # Rarer forms and endings are left out of the vocabulary: their weights would fit only the texts of the fit.
 MIN_COUNT = 3
-# Maximum size of each cache of digests.
-_MAX_CACHED = 1 << 17
+_MAX_CACHED = 1 << 17  # maximum size of each cache of digests
 
 
 class _DigestIndex:
@@ -122,7 +120,8 @@ class KnownWords(Serializable):
         digests = {"form": salt_digests(self.forms, salt), "ending": salt_digests(self.endings, salt)}
         orders = {name: np.argsort(values) for name, values in digests.items()}
         forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))
-        return KnownWords(forms, endings, salt), {name: np.argsort(order) for name, order in orders.items()}
+        new_indices = {name: np.argsort(order) for name, order in orders.items()}  # the inverse of the order
+        return KnownWords(forms, endings, salt), new_indices
 
     def find_indices(self, words: Words) -> tuple[Ints, Ints]:
         """Return the index of each token's form, and of its ending; -1 for unknown ones."""

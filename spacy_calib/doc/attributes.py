@@ -89,22 +89,22 @@ def token_flag(token: Token, attr: str) -> bool | None:
 
 
 def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
-    """Return label -> calibrated (or raw) probability of a token above the threshold, highest first; None without scores.
+    """Return label -> calibrated (or raw) probability of a token, from the highest to the threshold; None without scores.
 
-    attr (str): Prefix of the pipe. hidden (bool): Whether to return scores that the pipe stored but hides (token_scores).
+    attr (str): Prefix of the pipe. hidden (bool): Whether to return also what a pipe with token_scores=False stores but hides.
     """
     block, row = find_row(token, attr) or (None, 0)
     return None if block is None or ("is_hidden" in block and not hidden) else block.scores_of(row, raw)
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's own scores (prefix attr), else its link's (kb_id_); None without any, or if text or labels changed."""
+    """Return a span's scores of prefix `attr`, else its identity's (kb_id_); None if unscored, or if text or labels changed."""
     values = find_span(span, attr) if len(span) else None
     return values if values is not None and values.on_doc else link_values(span, attr)  # a span not on_doc is a candidate
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's scores of prefix `attr`; of ENTITY_ATTR if attr is the default, and has no labelled spans on the Doc."""
+    """Return a span's scores of prefix `attr`, or None. The default prefix reads ENTITY_ATTR if it has no spans on the Doc."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values
@@ -126,8 +126,10 @@ def span_links(span: Span, attr: str) -> dict[str, float] | None:
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     """Return raw and calibrated probability (prefix `attr`) of the current top category of `doc.cats`; None without a score."""
     block = document_block(doc, attr)
-    top_category = "" if block is None else block.annotation.label_at(doc, 0)
-    return block.values_of(0, top_category) if block is not None and top_category else None  # 0: the only row of such a block
+    if block is None:
+        return None
+    top_category = block.annotation.label_at(doc, 0)
+    return block.values_of(0, top_category) if top_category else None  # 0: the only row of such a block
 
 
 def doc_cats(doc: Doc, attr: str, raw: bool = False) -> dict[str, float] | None:
@@ -184,8 +186,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
 def register(attr: str = DEFAULT_ATTR) -> None:
     """Register the attributes of a prefix in this process; registering it twice is harmless.
 
-    attr (str): A Python identifier.
-    RAISES C001: no Python identifier. C112: a keyword, or a name of spaCy. C025: another extension has one of the names.
+    RAISES C001: `attr` is no identifier. C112: a keyword, or a name of spaCy. C025: another extension has one of the names.
 
         >>> from spacy.tokens import Token
         >>> register("second")

@@ -93,20 +93,20 @@ class SpanValues(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _low_bits(label: str) -> int:
-    """Return the bits of a label's hash that blocks store as "carried"; 0 for no label."""
+    """Return the low bits of a label's hash, by which a block recognizes the predicted label; 0 for no label."""
     return get_string_id(label) & LOW_BITS if label else 0
 
 
 class Block(BlockData):
-    """The scores that one pipe stored on one Doc: a dict of arrays (see COLUMNS) with methods that look up rows.
+    """The scores that one pipe stored on one Doc: a dict of arrays (see COLUMNS), with a row for each token, or for the Doc.
 
     In `doc.user_data` a Block replaces the plain dict that was read from a file; msgpack and pickle write it as a plain dict. A
     copy that spaCy makes has no key until it is read (`_opened`).
-
-    data (dict): The arrays. annotation (Annotation): Of the labels. text (int | None): Whole hash of the text; None for a block
-    from a file, which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`. begin, end (int): The text, in
-    characters of the Doc. Set by `fits`: is_whole (bool): Whether the stretch is the whole Doc. columns (dict): Name in COLUMNS
-    -> sequence of values, None if missing. spans (dict): (start, end, label) of a span, in characters from `begin` -> scores.
+    data (dict): The arrays. annotation (Annotation): What the scored labels annotate. text (int | None): Whole hash of the
+    scored text; None for a block from a file, which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`.
+    begin, end (int): The stretch of the Doc's text that was scored, in characters. `fits` sets the other attributes. is_whole
+    (bool): Whether the stretch is the whole Doc. columns (dict): Name in COLUMNS -> sequence of values, None if missing. spans
+    (dict): (start, end, label) of a span, in characters from `begin` -> its scores.
     """
 
     __slots__ = ("annotation", "begin", "columns", "end", "is_whole", "key", "spans", "text", "_last_fit")
@@ -154,7 +154,8 @@ class Block(BlockData):
         word_hashes = [get_string_id(text[start:end]) for start, end in zip(starts, ends, strict=True)]
         whole_hash = text_hash(np.array(word_hashes, dtype="<u8"))
         gaps = {text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)}  # between units
-        if not gaps <= {"", " "} or whole_hash & TEXT_BITS != self["text"] or self.text not in (None, whole_hash):
+        has_same_hash = whole_hash & TEXT_BITS == self["text"] and self.text in (None, whole_hash)
+        if not (has_same_hash and gaps <= {"", " "}):
             return False
         self.columns = {name: _as_items(self[name]) if name in self else None for name in COLUMNS}
         self.spans = _read_spans(self["spans"]) if "spans" in self else {}
@@ -185,9 +186,10 @@ class Block(BlockData):
         return is_unchanged and partner.idx - token.idx == offset
 
     def rows_on(self, doc: Doc) -> tuple[Ints, Ints]:
-        """Return (the units of the Doc that have a row, the row of each): the results of `row_of`, for all units at once.
+        """Return (indices of the Doc's units that have a row, the row of each): the results of `row_of`, for all units at once.
 
-        A unit and its row agree in start, length, (for arcs) head and, on a Doc with more text than the block, predicted label.
+        A unit is a token, or the whole document. It agrees with its row in start, length, (for arcs) head and, on a Doc with
+        more text than the block, predicted label.
         """
         starts, lengths = self.annotation.unit_texts(doc).astype(np.int64).T[:2]
         rows = np.searchsorted(self["start"], starts - self.begin) % max(1, len(self["start"]))  # past the end: row 0
@@ -303,20 +305,18 @@ _LAST_READ: dict[str, tuple[ref[Doc], int, int, Any, list[Block]]] = {}
 
 
 def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
-    """Return a Doc's blocks of prefix `attr`; search only user data that are new since the last read, if it was of this Doc.
-
-    Otherwise a loop that reads a score of each token and sets an extension of its own would search all values set before.
-    """
+    """Return a Doc's blocks of prefix `attr`; search only user data that are new since the last read, if it was of this Doc."""
+    # A loop that reads each token's score and sets an extension would otherwise search all values that it has set before.
     user_data: Any = doc.user_data
-    last = _LAST_READ.get(attr)
-    if last is not None and last[0]() is doc and last[1] == id(user_data):
-        doc_ref, data_id, size, newest_key, blocks = last
+    last_read = _LAST_READ.get(attr)
+    if last_read is not None and last_read[0]() is doc and last_read[1] == id(user_data):
+        doc_ref, data_id, old_size, newest_key, blocks = last_read
         new_keys: list[Any] = []  # added since then, the newest first
         try:
-            if len(user_data) == size:
+            if len(user_data) == old_size:
                 is_current = next(reversed(user_data)) is newest_key
             else:  # the key before the new ones was the newest, unless others were removed meanwhile
-                *new_keys, previous_key = islice(reversed(user_data), len(user_data) - size + 1)
+                *new_keys, previous_key = islice(reversed(user_data), len(user_data) - old_size + 1)
                 is_current = previous_key is newest_key and not any(_is_block_key(key, attr) for key in new_keys)
         except (RuntimeError, ValueError):  # changed by another thread; fewer entries than before
             is_current = False
@@ -324,7 +324,7 @@ def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
             is_current = is_current and user_data.get(block.key) is block
         if is_current:
             if new_keys:
-                _LAST_READ[attr] = doc_ref, data_id, size + len(new_keys), new_keys[0], blocks
+                _LAST_READ[attr] = doc_ref, data_id, old_size + len(new_keys), new_keys[0], blocks
             return blocks
     keys = [*user_data]
     blocks = blocks_of(user_data, attr)
@@ -371,11 +371,11 @@ def _is_valid(data: BlockData) -> bool:
     bounds, tags, spans = data["indptr"].tolist(), data["tags"], data.get("spans", {})
     texts = [*tags, *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
     sizes = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds), SPAN: len(spans.get("labels", ()))}
-    columns = [(data, name, *form) for name, form in COLUMNS.items()]
-    columns += [(spans, name, *form) for name, form in _SPAN_COLUMNS.items() if "spans" in data]
-    for holder, name, dtype_kind, axis, is_required in columns:
-        if is_required or name in holder:
-            column, size = holder[name], sizes[axis]
+    columns = [(data, name, *properties) for name, properties in COLUMNS.items()]
+    columns += [(spans, name, *properties) for name, properties in _SPAN_COLUMNS.items() if "spans" in data]
+    for arrays, name, dtype_kind, axis, is_required in columns:
+        if is_required or name in arrays:
+            column, size = arrays[name], sizes[axis]
             in_range = dtype_kind != "f" or not size or (column.min() >= 0 and column.max() <= 1 + ROUNDING)
             if column.dtype.kind != dtype_kind or column.shape != (size,) or not in_range:
                 return False
@@ -387,7 +387,8 @@ def _is_valid(data: BlockData) -> bool:
         and sizes[UNIT]
         and (not sizes[ENTRY] or data["tag"].max() < len(tags))
         and {*map(type, texts)} == {str}
-        and type(data["size"]) is type(data["text"]) is int
+        and type(data["size"]) is int
+        and type(data["text"]) is int
         and spans.keys() <= {*_SPAN_COLUMNS, "labels", "event", "layer"}
     )
 
@@ -398,7 +399,7 @@ def _overlapping(blocks: list[Block], begin: int, end: int) -> list[Block]:
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks of prefix `attr` that fit a Doc and overlap no other. begin, end: Only of these characters."""
+    """Return the blocks of prefix `attr` that fit a Doc and overlap no other; with `begin`, only at characters begin to end."""
     blocks = _blocks_of_doc(doc, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []
@@ -416,7 +417,7 @@ def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
 
 
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
-    """Return (block, units of the Doc that have a row in it, row of each) for each block of prefix `attr` with such rows."""
+    """Return (block, indices of its units, their rows) for each block of prefix `attr`; units are tokens, or the document."""
     return [(block, *rows) for block in blocks_on(doc, attr) if len((rows := block.rows_on(doc))[0])]
 
 
@@ -426,7 +427,7 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's scores (prefix `attr`) by its characters and label; None without, or if its tokens' labels changed."""
+    """Find the scores of prefix `attr` by a span's characters and label; None if it has none, or its tokens' labels changed."""
     start, end = span.start_char, span.end_char
     for block in blocks_on(span.doc, attr, start, end):
         values = block.spans.get((start - block.begin, end - block.begin, span.label_))
@@ -442,7 +443,7 @@ def _matches_characters(span: Span) -> bool:
 
 
 def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValues, str]]:
-    """Return ((first, last character + 1, label), scores, event) by prefix `attr` and annotation `layer`, in text order."""
+    """Return (key, scores, rule for when it is right) of each scored span of prefix `attr` and annotation `layer`, in order."""
     return sorted(
         ((start + block.begin, end + block.begin, label), values, block["spans"]["event"])
         for block in blocks_on(doc, attr)

@@ -16,9 +16,9 @@ from ..types import Marginals
 
 @dataclass(frozen=True, eq=False)
 class TopLabels:
-    """The top labels of *bare* Docs, which have no labels, by the scores before any label map.
+    """The top labels of *bare* Docs, which have scores but no labels. No label map has renamed them.
 
-    marginals (Marginals): Scores of all units of a batch of Docs, one after the other. labels: Label of each of their columns.
+    marginals (Marginals): Scores of all units of a batch of Docs, one after the other. labels: Label of each column of scores.
     by_doc (dict): Index of a bare Doc in the batch -> the top label of each of its units, "" for a unit without scores.
     """
 
@@ -28,10 +28,7 @@ class TopLabels:
 
     @classmethod
     def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
-        """Find the top labels of the Docs without labels: those whose `hashes` (of the labels of their units) are all 0.
-
-        marginals, labels: As in the class. RETURNS (TopLabels): These two, and the top labels by Doc.
-        """
+        """Find the top labels of bare Docs. hashes: For each Doc the hashes of its labels, which are all 0 if it is bare."""
         order = np.argsort(marginals.scores, kind="stable")
         top_tags = np.full(marginals.n_tokens, -1)
         top_tags[marginals.rows[order]] = marginals.tags[order]  # of a unit's entries the last, highest one stays
@@ -43,7 +40,7 @@ class TopLabels:
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """Return `hashes`, but for Docs without labels the hashes of their top labels (mapped, if annotation has a map)."""
+        """Return `hashes` (of each Doc's labels), for bare Docs those of top labels, which any map of `annotation` renames."""
         map_label = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():

@@ -36,15 +36,12 @@ class ScoredSpan(NamedTuple):
 class DocCalib(dict):
     """Read-only view of a Doc's scores, `doc._.calib`: an entry for each token and tag above the threshold.
 
-    As a dict it has the items layer, rows, tags, raw, calibrated, ents and candidates as plain data, for
-    `Doc.to_json(underscore=["calib"])`.
-    rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
-    raw, calibrated (Floats): Probability of each entry before and after calibration.
-    columns (Ints): Column of each entry's tag in the scores of the source, -1 if unknown.
+    As a dict it has layer, rows, tags, raw, calibrated, ents, candidates as plain data for `Doc.to_json(underscore=["calib"])`.
+    rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry. raw, calibrated
+        (Floats): Probability of each entry before and after calibration. columns (Ints): Column of each entry's tag in the
+        scores of the source, -1 if unknown. scored (NDArray[bool]): Which tokens have values, (n_tokens,); (1,) for a document.
     layer (str): Name of the annotation of the tags. If joined Docs have scores of several annotations, only those of the
-        annotation with most tokens are here.
-    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): The Doc.
-    ents (tuple[ScoredSpan, ...]): Entities (or categorized spans) with a score, in text order.
+        annotation with most tokens are here. ents (tuple[ScoredSpan, ...]): Scored entities (or categorized spans), in order.
     candidates (tuple[ScoredSpan, ...]): Scored spans that are not on the Doc (a beam rejected them, say); most probable first.
     """
 
@@ -147,7 +144,7 @@ def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
 
 
 def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """Return (scored spans on the Doc, candidates) of prefix `attr` and annotation `layer`; text and labels as when scored."""
+    """Return (scored spans on the Doc, candidates) of prefix `attr` and annotation `layer`, except spans that changed since."""
     annotation = get_annotation(layer)
     if annotation.kind.of_links:
         links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]

@@ -114,8 +114,8 @@ def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
 class SpanScores:
     """Scored spans of consecutive Docs.
 
-    spans (Spans): The spans. labels (tuple): Labels of their columns. raw, calibrated (Floats): Probability of each span.
-    accept (NDArray[int8]): 1 or 0, whether each reaches its cut-off; -1 without cut-offs. event (str): When a span is right.
+    spans (Spans): The spans. labels (tuple): Text of each label number. raw, calibrated (Floats): Probability of each span.
+    accept (NDArray[int8]): 1 if it reaches its cut-off, else 0; -1 without cut-offs. event (str): Rule for when it is right.
     layer (str): Annotation of the token labels that the probability depends on; "" if it depends on the span's label only.
     """
 
@@ -206,7 +206,7 @@ def _labels_by_doc(labels: Sequence[str], codes: Ints, bounds: Sequence[int]) ->
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
-    """Return a batch's (labels, first entry of each unit, name -> column of entries), a unit's below the threshold last."""
+    """Return (labels, first entry of each unit, name -> column of entries). A unit's entries below the threshold are last."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
     if marginals.names is not None:  # lemmas: columns are edit trees, and each entry has a label of its own

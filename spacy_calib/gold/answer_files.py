@@ -27,7 +27,7 @@ PlacedRecord = tuple[str, Record]  # (place in the file, such as "line 3"; the r
 
 
 class _BadRecord(Exception):
-    """A record that cannot be used. where: Its place ("line 3"). why: The reason. error: Raised if no other record is bad."""
+    """A record at `where` ("line 3") cannot be used because of `why`; `error` is raised if it is the only bad record."""
 
     def __init__(self, where: str, why: str, error: CalibError):
         super().__init__(why)
@@ -77,13 +77,12 @@ def read_answers(
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
     """Read the export of an annotation tool: the answers of each person in each record, in the order of the file.
 
-    labels (Collection[str]): The labels of the pipeline, by which the questions of a project are chosen whose answers are
-    gold. values (Sequence | None): The records, from `read_values`; None reads them from the file.
-    Records that cannot be used are skipped, with a warning (CW61), if they are at most one in twenty.
-    RAISES C692: the file cannot be read. C082, C787: records from no known tool. C693: from two tools. C694: of two projects.
-    C696: nobody answered. C786: several fields could be the text. C789: no way, or several ways of counting offsets put the
-    spans on words. C790: too many records cannot be used. If only one cannot, its own error: C692: it is not as the tool writes
-    it. C695: a span is outside of its text. C785: the text has other words there. C788: it is no JSON object.
+    labels (Collection[str]): The labels of the pipeline, which show what questions of a project ask for labels. values
+    (Sequence | None): From `read_values`; None reads the file. Records that cannot be used are skipped with a warning (CW61) if
+    they are at most one in twenty. RAISES C790: they are more. A single one raises its own error: C788: it is no JSON object.
+    C692: it is not as the tool writes it. C695: a span is outside of its text. C785: a span has other words. The file raises
+    C692: it cannot be read. C082, C787: no known tool wrote it. C693: two tools did. C694: it is of two projects. C696: nobody
+    answered. C786: several fields could be the text. C789: no way of counting offsets, or more than one, puts spans on words.
     """
     values = read_values(file) if values is None else values
     records = [(where, value) for where, value in values if isinstance(value, dict)]
@@ -107,7 +106,7 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
 
 
 def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
-    """Return the fault of a record that is no JSON (`value` is then the exception) or no JSON object. where: Its place."""
+    """Return the fault of a record at `where` in a file that is no JSON (`value` is then the exception) or no JSON object."""
     if isinstance(value, Exception):
         return _BadRecord(where, "it is no JSON", calib_error("C692", path=file, why=f"{where} is no JSON ({value})"))
     error = calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
@@ -115,7 +114,7 @@ def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
 
 
 def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
-    """Return the name of the tool that wrote all records, "" without records. RAISES C082, C787: unknown. C693: two tools."""
+    """Return the name of the tool that wrote the records, "" without any. RAISES C082, C787: unknown tool. C693: two tools."""
     first_name = ""
     for where, record in records:
         name = tool_of(record)
@@ -128,9 +127,9 @@ def _tool_of_all(file: Path, records: list[PlacedRecord]) -> str:
 
 
 def _prepare(file: Path, tool_name: str, records: list[PlacedRecord], labels: Collection[str]) -> None:
-    """Let a tool's `prepare`, if it has one, note on each record what only all together show, such as which field is the text.
+    """Call a tool's `prepare`, if it has one: it adds to each record what only all records show, such as the field of the text.
 
-    tool_name (str): Key of TOOLS; "" does nothing. RAISES C786: several fields could be the text. C692: malformed records.
+    tool_name (str): Key of TOOLS; "" calls nothing. RAISES C786: several fields could be the text. C692: records are malformed.
     """
     prepare = TOOLS[tool_name].prepare if tool_name else None
     if prepare is None:
@@ -195,18 +194,17 @@ def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]
         n_on_bounds = sum(is_on_word_bounds(marks[i][0].text, *places[name][i]) for i in disputed)
         return n_on_bounds >= _MIN_ON_BOUNDS * len(disputed)
 
-    # Ways with the same places count as one: the first of them, since in reversed order it overwrites the later ones.
-    fitting = {tuple(places[name]): name for name in reversed(READINGS) if puts_on_words(name)}
-    if len(fitting) != 1:
+    fitting_ways = [name for name in READINGS if puts_on_words(name)]
+    if len({tuple(places[name]) for name in fitting_ways}) != 1:  # ways with the same places count as one
         examples = [f"{answer.where}: {_readings_of(answer, mark)}" for answer, mark in (marks[i] for i in disputed[:2])]
-        raise calib_error("C789", path=file, many="several" if fitting else "no", examples="; ".join(examples))
-    (name,) = fitting.values()
-    if name == next(iter(READINGS)):  # characters
+        raise calib_error("C789", path=file, many="several" if fitting_ways else "no", examples="; ".join(examples))
+    way = fitting_ways[0]
+    if way == "characters":  # the offsets need no conversion
         return answers
-    warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(disputed):,}"), stacklevel=3)
+    warnings.warn(WARNINGS["CW63"].format(path=file, reading=way, n=f"{len(disputed):,}"), stacklevel=3)
 
     def convert(answer: TextAnswers, mark: TextSpan) -> TextSpan:
-        return TextSpan(*reread(answer.text, mark.start, mark.end, name), mark.label) if mark in answer.uncertain else mark
+        return TextSpan(*reread(answer.text, mark.start, mark.end, way), mark.label) if mark in answer.uncertain else mark
 
     return [replace(answer, spans={convert(answer, mark): right for mark, right in answer.spans.items()}) for answer in answers]
 
@@ -225,7 +223,8 @@ def _readings_of(answer: TextAnswers, mark: TextSpan) -> str:
 def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
     """Return the fault of an answer's first span that is outside of the text or only white space; None without such a span."""
     for start, end, label in answer.spans:
-        if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
+        is_inside = 0 <= start < end <= len(answer.text)
+        if not is_inside or answer.text[start:end].isspace():
             mark = {"where": answer.where, "start": start, "end": end, "n": len(answer.text), "label": label}
             why = f"there is no word from {start} to {end}"
             return _BadRecord(answer.where, why, calib_error("C695", path=file, **mark))
@@ -247,7 +246,7 @@ def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
 
 
 def _check_answered(file: Path, answers: Sequence[TextAnswers]) -> None:
-    """Warn (CW56) of `skipped` parts of answers, which are no labels. RAISES C696: there are no answers, or only such parts."""
+    """Warn (CW56) of parts of records that are no labels (`skipped`). RAISES C696: there are no answers, or only such parts."""
     skipped = sum((answer.skipped for answer in answers), Counter[str]())
     names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
     if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
@@ -271,9 +270,9 @@ def _check_one_project(file: Path, answers: Sequence[TextAnswers], tasks: Sequen
 
 
 def _with_absent_categories(answers: list[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
-    """Return the answers; those about a whole text get False (absent) for each category of the file that they do not name.
+    """Return the answers; one about a whole text gets False (absent) for each category of the file that it does not name.
 
-    labels (Collection[str]): Of the pipeline. With over _MANY_CATEGORIES in the file only those among `labels` get False.
+    labels (Collection[str]): Labels of the pipeline. If the file has over _MANY_CATEGORIES, only these categories get False.
     """
     names = dict.fromkeys(name for answer in answers for name in answer.cats)
     absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
@@ -296,7 +295,7 @@ def _merge_by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
             if answer.person or not earlier.contradicts(answer):
                 group[i] = earlier.add(answer)
                 break
-        else:
+        else:  # no earlier answer of the group can take it
             group.append(answer)
     return [answer for group in groups.values() for answer in group]
 
@@ -310,17 +309,17 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
         content = file.read_bytes()
         text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        fault = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
-        raise calib_error("C692", path=file, why=f"it is no {fault} ({error})") from None
+        expected = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
+        raise calib_error("C692", path=file, why=f"it is no {expected} ({error})") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     bracket = text.lstrip()[:1]
-    # One JSON value, if an array is on one line, or if the first of several lines is no JSON by itself.
+    # The file is one JSON value if its only line is an array, or if the first of several lines is no JSON by itself.
     if len(lines) == 1:
-        is_document = bracket == "["
+        is_one_value = bracket == "["
     else:
-        is_document = bracket in ("[", "{") and isinstance(_parse(lines[0][1]), Exception)
-    if is_document:
+        is_one_value = bracket in ("[", "{") and isinstance(_parse(lines[0][1]), Exception)
+    if is_one_value:
         document = _parse(text)
         is_array = isinstance(document, list) and not _is_training_pair(document)
         values = [(f"record {number}", record) for number, record in enumerate(document if is_array else [document], 1)]
@@ -328,7 +327,7 @@ def read_values(file: Path) -> list[tuple[str, Any]]:
         values = [(where, _parse(line)) for where, line in lines]
     last_place, last_value = values[-1] if values else ("", None)
     if isinstance(last_value, Exception):
-        place = "it" if is_document else last_place
+        place = "it" if is_one_value else last_place
         raise calib_error("C692", path=file, why=f"{place} is no JSON, or cut off ({last_value})") from None
     return [(where, {"text": value[0], **value[1]} if _is_training_pair(value) else value) for where, value in values]
 

@@ -80,9 +80,10 @@ def _span_keys(nlp: Language) -> list[str]:
 
 def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
     """Return whether any label names an entity in a knowledge base of the pipeline, or is NIL."""
-    # A knowledge base without the method may contain any label.
     bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
-    return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
+    # A knowledge base without the method may contain any label but "", so `bool` stands for the method.
+    lookups = [getattr(kb, "contains_entity", bool) for kb in bases]
+    return any(label == EntityLinker.NIL or contains(label) for contains in lookups for label in labels)
 
 
 def _leaves_open(answer: TextAnswers) -> bool:
@@ -104,7 +105,7 @@ def answered_doc(
 ) -> Doc:
     """Return a gold Doc of a text with the answers as entities, span groups and categories, and as labels of single tokens.
 
-    A token with two accepted labels gets none. All arguments but the answer are properties of its whole file:
+    A token with two accepted labels gets none. The other arguments describe the whole file that the answer is from:
     keys (Iterable[str]): Keys of the span groups that get the accepted spans. labels (Collection[str]): Labels of the pipeline,
     which take precedence among overlapping entities. of_links (bool): Whether labels are identities in a knowledge base.
     is_open (bool): Whether any span has rejected labels but no accepted one, so that its right label is unknown; otherwise
@@ -132,8 +133,9 @@ def answered_doc(
         if about_tokens and is_open:
             doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
     ambiguous_spans = _ambiguous_spans(answer)
-    for span in right if about_tokens else ():
-        if len(span) == 1 and (span.start_char, span.end_char) not in ambiguous_spans:
+    token_spans = [span for span in right if len(span) == 1] if about_tokens else []
+    for span in token_spans:
+        if (span.start_char, span.end_char) not in ambiguous_spans:
             _set_label(span[0], span.label_)
     return doc
 
@@ -160,11 +162,11 @@ def _spans_by_answer(doc: Doc, answer: TextAnswers, of_links: bool) -> dict[bool
 
 
 def _set_entities(doc: Doc, answer: TextAnswers, spans: dict[bool | None, list[Span]], labels: Collection[str]) -> None:
-    """Set the entities of a Doc, and where gold is missing. spans: From `_spans_by_answer`. labels: Those of the pipeline."""
+    """Set a Doc's entities; tokens without gold are missing. spans: From `_spans_by_answer`. labels: Those of the pipeline."""
     entities, doubtful = _resolve_overlaps(doc, spans[True], labels)
     if doubtful:
         doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
-    # Unless the whole text has answers, all tokens outside of entities are missing.
+    # In a text that was not annotated as a whole, `default` makes all tokens outside of entities missing.
     is_missing = _count_spans(doc, [*doubtful, *spans[None]] if answer.whole else []) > 0
     entities = [span for span in entities if not is_missing[span.start : span.end].any()]
     gaps = [doc[i : i + 1] for i in np.flatnonzero(is_missing).tolist()]
@@ -182,8 +184,8 @@ def _count_spans(doc: Doc, spans: Iterable[Span]) -> Ints:
 def _resolve_overlaps(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
     """Divide accepted spans into (entities, undecided spans), as entities cannot overlap.
 
-    A span that overlaps no other is an entity. If exactly one of overlapping spans has a label of the pipeline (`labels`), it
-    is an entity, and the others are dropped. Otherwise those with such labels are undecided, or all if none has one.
+    A span that overlaps no other is an entity, and so is one with a label of the pipeline (`labels`) that overlaps no other
+    with such a label. A span without such a label is dropped if it overlaps one that has it. All further ones are undecided.
     """
     entities, undecided = [], []
     counts, known_counts = _count_spans(doc, spans), _count_spans(doc, (span for span in spans if span.label_ in labels))
@@ -206,11 +208,11 @@ def _ambiguous_spans(answer: TextAnswers) -> set[tuple[int, int]]:
 
 
 def _set_label(token: Any, label: str) -> None:
-    """Set a label that people gave to a token as its tag and lemma and, if it is valid as such, part of speech and features."""
+    """Store a label as the tag and lemma of a token, and as its part of speech or features if it is a valid value of these."""
     token.tag_ = token.lemma_ = label
     has_features = all(part.count("=") == 1 for part in label.split("|"))  # other labels may contain "=" or "|", too
     feats = Morphology.feats_to_dict(label) if has_features else {}
-    pos = feats.pop("POS", label)
+    pos = feats.pop("POS", label)  # "POS=NOUN|Number=Sing", or a label that is a part of speech
     if pos in IDS:
         token.pos_ = pos
     if has_features:

@@ -32,7 +32,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Counts categories or dependency heads in gold Docs that go through `watch`, for `check`. annotation: The component's."""
+    """Counts in `watch` what the gold of `annotation` has, so that `check` can refuse gold without wrong categories or arcs."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold
@@ -64,31 +64,32 @@ class GoldWatch:
         """
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
-        # Categories that texts have, that other texts leave out, and that no text gives as wrong.
-        counts = [(name, n) for name, n in self._present.most_common() if not self._absent[name]]
-        names = [name for name, n in counts if n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS]
-        # If no text gives any category as wrong, a few texts are enough.
-        if self._present and (names or not self._absent):
-            names = names or list(self._present)
+        never_wrong = [(name, n) for name, n in self._present.most_common() if not self._absent[name]]
+        # Such categories seem to be listed only where they apply, if many texts have them and many leave them out.
+        names = [name for name, n in never_wrong if n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS]
+        if not names and not self._absent:  # no text gives any category as wrong: then a few texts are enough
+            names = list(self._present)
+        if names:
             n = sum(self._present[name] for name in names)
             raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
     def check_corpus(self, component: str, corpus: ScoredCorpus, min_expected: float = 0.0) -> dict[str, Any] | None:
-        """Check what was counted so far, and by `check_outcomes` a scored corpus of the same gold. component (str): Its name.
+        """Check what was counted so far, and that a scored corpus of the same gold has right and wrong predictions.
 
-        min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
-        RETURNS (dict | None): The fields of the warning CW65 if there are far fewer errors than the scores expect, else None.
-        RAISES C801, C802: as `check`. C800, C803, C804: as `check_outcomes`.
+        component (str): Name, for messages. min_expected (float): Gold without any label is an error if the scores expect a
+        label for at least so many tokens (or documents). RETURNS (dict | None): The fields of the warning CW65 if there are far
+        fewer errors than the scores expect, else None. RAISES C800: all labels are the same. C801: no category is wrong. C802:
+        every token is its own head. C803: all predictions are wrong. C804: none is, though the scores expect errors.
         """
         self.check(component)
-        annotation, has_gold = self._annotation, np.flatnonzero(corpus.gold >= 0)
-        gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
+        annotation, rows = self._annotation, np.flatnonzero(corpus.gold >= 0)  # tokens or documents with gold
+        gold_labels = [corpus.names[number] for number in np.unique(corpus.gold[rows]).tolist()]
         is_lemma = plain_name(annotation.name) == LEMMA
-        if is_lemma and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()):
-            gold = gold[:1]  # each lemma is the word itself, which counts as one label
-        spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs  # answers about spans alone
-        agrees = not (corpus.right == WRONG).any()
-        return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, min_expected, agrees)
+        if is_lemma and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in rows.tolist()):
+            gold_labels = gold_labels[:1]  # each lemma is the word itself, which counts as one label
+        spans = None if len(rows) else corpus.span_pairs(corpus.names).pairs  # only spans have gold
+        agrees = not (corpus.right == WRONG).any()  # no label on the Docs is wrong
+        return check_outcomes(annotation, component, corpus.pairs().pairs, gold_labels, spans, min_expected, agrees)
 
 
 def check_outcomes(
@@ -100,12 +101,12 @@ def check_outcomes(
     min_expected: float = 0.0,
     agrees: bool = False,
 ) -> dict[str, Any] | None:
-    """Check that gold has several labels and is no copy of a component's output, so that predictions are right and wrong by it.
+    """Check that gold has several labels and is no copy of a component's output: some predictions must be right, some wrong.
 
-    component (str): Its name. pairs (Pairs): Raw scores of units (tokens, documents) with gold. gold (Sequence[str]): The
-    distinct gold labels of these. spans (Pairs | None): Spans with answers, if no token has gold; checked in place of `pairs`.
-    min_expected (float): If the scores expect at least so many units with a label, gold without any label is an error.
-    agrees (bool): Whether all labels on the Docs are right, though the top label of the scores may differ from them.
+    component (str): Name, for messages. pairs (Pairs): Raw scores of units (tokens or documents) with gold. gold
+    (Sequence[str]): The distinct gold labels of these units. spans (Pairs | None): Scores of spans with gold, checked in place
+    of `pairs` if no token has gold. min_expected (float): Gold without any label is an error if the scores expect a label for
+    at least so many units. agrees (bool): Whether no label on the Docs is wrong (the top label of the scores may differ).
     RETURNS (dict | None): The fields of the warning CW65 if there are far fewer errors than the scores expect, else None.
     RAISES C800: all units have the same label. C803: nothing is right. C804: nothing is wrong, though the scores expect errors.
     """
@@ -117,20 +118,21 @@ def check_outcomes(
     if not checked.hits.any() and expected_hits >= EXPECTED:
         raise calib_error("C803", component=component, unit=unit, n=f"{checked.n_units:,}", expected=f"{expected_hits:,.0f}")
     n_errors, expected_errors = _count_errors(checked, kind.overlapping and spans is None)
-    n = len(checked) if kind.overlapping else checked.n_units
-    unit = f"pairs of {kind.unit} and label" if kind.overlapping else unit
+    # If a unit may have several labels, each of its labels is a prediction.
+    n, unit = (len(checked), f"pairs of {kind.unit} and label") if kind.overlapping else (checked.n_units, unit)
     values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{expected_errors:,.0f}"}
     has_few_errors = n_errors < _MIN_ERROR_SHARE * expected_errors and n >= _MIN_UNITS
-    if has_few_errors and (not n_errors or agrees) and expected_errors >= EXPECTED:
+    seems_copied = has_few_errors and (not n_errors or agrees)
+    if seems_copied and expected_errors >= EXPECTED:
         raise calib_error("C804", **values)
     return {**values, "errors": f"{n_errors:,}"} if n_errors and has_few_errors else None
 
 
 def _check_one_label(annotation: Annotation, component: str, pairs: Pairs, label: str, min_expected: float) -> None:
-    """Check gold in which all units have the same label. component (str): Its name. pairs (Pairs): The scores of the units.
+    """Refuse gold in which all units (tokens or documents) have the same `label`, if the scores expect enough other labels.
 
-    RAISES C800: the scores expect so many or more units with other labels: EXPECTED for lemmas and identities; for others
-    `min_expected` if the label is "O" or "(none)", else 0.
+    component (str): Name, for messages. pairs (Pairs): The scores of the units. RAISES C800: the scores expect other labels for
+    at least EXPECTED units (lemmas, identities), `min_expected` units (`label` is "O" or "(none)") or 0 units (all others).
     """
     expected_others = pairs.n_units - float(pairs.scores[pairs.hits].sum())
     minimum = min_expected if label in (OUTSIDE, *annotation.kind.no_label_names) else 0.0
@@ -171,9 +173,9 @@ def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, s
 def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
     """Return (number of wrong predictions, number that the scores expect), to find gold that is the component's own output.
 
-    Units whose two top scores are equal are left out: the component may have taken either label. overlapping (bool): Whether a
-    unit may have several labels. Each pair is then a decision: for the label if its score reaches a cut-off. The component's
-    own is unknown: .5 or the minimum score of right labels, whichever gives fewer errors.
+    overlapping (bool): Whether a unit (token, document) may have several labels. If not, its top label is the prediction; units
+    whose two top scores are equal are left out, as the component may have taken either. If so, labels whose score reaches a
+    cut-off are predicted. It is not known: of .5 and the lowest score of a right label, the one with fewer errors is taken.
     """
     if not overlapping:
         top = top_pairs(pairs)
@@ -187,4 +189,4 @@ def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
         is_decided = pairs.scores >= cutoff
         error_scores = np.where(is_decided, 1 - pairs.scores, pairs.scores).sum()
         counts.append((int(np.count_nonzero(is_decided != pairs.hits)), float(error_scores)))
-    return min(counts)
+    return min(counts)  # of the cut-off with fewer errors

@@ -1,8 +1,7 @@
 """Reads CoNLL-U files as gold Docs whose text is the text of the file.
 
 spaCy's converter makes the text of a sentence from its syntactic words. Words that do not spell their multiword token (French
-"du" is annotated as "de" and "le") are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" stay
-two words.
+"du" is annotated as "de" and "le") are merged here, with the labels of `spacy convert --merge-subtokens`; "do", "n't" stay two.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby, takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -69,20 +68,21 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
 
 
 def _fault_in(text: str, error: Exception) -> tuple[str, str]:
-    """Return (first fault in a text that is no CoNLL-U, its line; what to do about it). error: Given if none is found."""
+    """Return (first fault of a text that is no CoNLL-U, with its line; what to do). error: Reported if no other is found."""
     lines = text.split("\n")
-    first = 0  # index of the present sentence's first line
+    sentence_start = 0  # index of the present sentence's first line
     for number, line in enumerate(lines, 1):
         row = line.rstrip("\r").split("\t")
         if not line.strip():
-            first = number  # numbers begin at 1: this is the index of the next line
+            sentence_start = number  # the index of the next line, as numbers begin at 1
         if not line.strip() or line.startswith("#"):
             continue
         if len(row) != _N_COLUMNS:
             why = f"line {number} has {len(row)} columns, not {_N_COLUMNS}"
             return why, "write ten columns between tabs, _ for an empty one"
-        ids = [line.split("\t")[0] for line in takewhile(str.strip, lines[first:])]  # of the whole sentence
-        if (bounds := _MULTIWORD.match(row[_ID])) and not {*map(str, range(int(bounds[1]), int(bounds[2]) + 1))} <= {*ids}:
+        ids = [line.split("\t")[0] for line in takewhile(str.strip, lines[sentence_start:])]  # of the whole sentence
+        bounds = _MULTIWORD.match(row[_ID])
+        if bounds and not {str(word) for word in range(int(bounds[1]), int(bounds[2]) + 1)}.issubset(ids):
             return f"line {number} has a multiword token {bounds[0]} without its words", "write its words on the next lines"
         if not row[_ID].isdecimal():  # a multiword token or an empty node ("8.1") has no head
             continue
@@ -90,7 +90,7 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
         if row[_UPOS] not in (*IDS, "_"):
             why = f"line {number} has the UPOS {brief(row[_UPOS])!r}"
             return why, "write one of Universal Dependencies there, and other tags as XPOS"
-        if any(part.count("=") < 1 for part in row[_FEATS].split("|")) and row[_FEATS] != "_":
+        if row[_FEATS] != "_" and any("=" not in part for part in row[_FEATS].split("|")):
             return f"line {number} has the features {brief(row[_FEATS])!r}", "write Name=Value there, several between |, or _"
         if row[_HEAD] != "_" and not (row[_HEAD].isdecimal() and int(row[_HEAD]) <= n_words):
             why = f"line {number} has the head {brief(row[_HEAD])!r} in a sentence of {n_words} words"
@@ -99,7 +99,7 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
-    """Yield the document of each sentence. blocks: Its lines. A sentence before the first `# newdoc` is its own document."""
+    """Yield the document of each sentence (a block of lines). A sentence before the first `# newdoc` is its own document."""
     document, n_documents = None, 0
     for number, block in enumerate(blocks):
         for mark in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
@@ -111,8 +111,8 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     """Change the lines of a sentence (`block`) so that spaCy's converter keeps its text and entity labels.
 
-    Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter
-    would cut off get a name in capitals. names (dict): Such a name -> label; new names are added to it.
+    The `# text` comment decides where spaces are. Rows of multiword tokens that their words spell are left out. Labels that the
+    converter would cut off become a name in capitals. names (dict): Name -> label; new names are added to it.
     RETURNS (tuple): (changed lines, without comments; text of the comment if the words of the sentence differ from it, or "").
     RAISES ValueError: a row has not ten columns, or a multiword token lacks its words.
     """
@@ -129,14 +129,16 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     # The rows that make up the text: multiword tokens, and words that are in none.
     tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in part_ids)]
     agrees = not text or _set_spaces(tokens, text)
-    # If words spell their multiword token, `_split` gives them its spelling and spaces, and its own row is left out.
-    split_tokens = [row for row in tokens if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds))]
-    new_rows = ["\t".join(row) for row in rows if not any(row is token for token in split_tokens)]
+    split_tokens = []  # multiword tokens that their words spell: `_split` gives the words its letters and spaces
+    for row in tokens:
+        if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds)):
+            split_tokens.append(row)
+    new_rows = ["\t".join(row) for row in rows if not any(row is token for token in split_tokens)]  # rows may be equal
     return "\n".join(new_rows), "" if agrees else text
 
 
 def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
-    """Return an entity's tag and label (in match), a label not in capitals as a new name. names: Name -> label, gets it."""
+    """Return an entity's tag and label from `match`. A label not in capitals becomes a name, which is added to `names`."""
     label = match["label"]
     if re.fullmatch("[A-Z_]+", label):
         return f"{match['tag']}{label}"
@@ -147,7 +149,7 @@ def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
 
 
 def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
-    """Return the rows of a multiword token's words, whose number range is in `bounds`. RAISES ValueError: one is missing."""
+    """Return the rows of a multiword token's words (first and last number: `bounds`). RAISES ValueError: a word is missing."""
     numbers = range(int(bounds[1]), int(bounds[2]) + 1)
     if not numbers or not words.keys() >= set(numbers):
         raise ValueError(f"a multiword token {bounds[0]} without its words")
@@ -155,10 +157,10 @@ def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
-    """Set whether a space follows each token but the last, by the text. RETURNS (bool): Whether the text is of these tokens."""
+    """Set by a text whether a space follows each token but the last. RETURNS (bool): Whether the text consists of these."""
     starts, end = [], 0
     for token in tokens:
-        start = end + len(text[end:]) - len(text[end:].lstrip())
+        start = len(text) - len(text[end:].lstrip())  # after white space
         if not text.startswith(token[_FORM], start):
             return False
         starts.append(start)
@@ -170,22 +172,22 @@ def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
 
 def _set_space(row: Row, follows: bool) -> None:
     """Set whether a space follows the word of a row, by SpaceAfter=No in its column MISC; other values there stay."""
-    if follows == (_NO_SPACE in row[_MISC]):  # the column says the opposite
+    has_space = _NO_SPACE not in row[_MISC]
+    if follows != has_space:
         other_fields = [part for part in row[_MISC].split("|") if part not in (_NO_SPACE, "_")]
         row[_MISC] = "|".join(other_fields if follows else [*other_fields, _NO_SPACE]) or "_"
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token (parts) its spelling and spacing, if they spell it but for case and apostrophes.
-
-    RETURNS (bool): Whether they do.
-    """
-    form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
-    spellings = ("".join(part[_FORM] for part in parts), form)
-    if sum(sizes) != len(form) or len({word.replace("\u2019", "'").casefold() for word in spellings}) > 1:
+    """Give the words of a multiword token (`parts`) its letters and spaces if they spell it. RETURNS: Whether they spell it."""
+    form, joined = token[_FORM], "".join(part[_FORM] for part in parts)
+    plain_form, plain_joined = (word.replace("\u2019", "'").casefold() for word in (form, joined))
+    if len(joined) != len(form) or plain_joined != plain_form:
         return False
-    for part, end, size in zip(parts, accumulate(sizes), sizes, strict=True):
-        part[_FORM] = form[end - size : end]
+    end = 0
+    for part in parts:
+        start, end = end, end + len(part[_FORM])
+        part[_FORM] = form[start:end]
         _set_space(part, part is parts[-1] and _NO_SPACE not in token[_MISC])
     return True
 
@@ -208,6 +210,7 @@ def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Itera
                 first_joined = first_joined or word.text + following.text
         n_words, n_spaces = n_words + len(words), n_spaces + int(spaces.sum())
         yield example
-    if n_joined >= max(_MIN_JOINED, _MIN_SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
+    has_spaces = 2 * n_spaces > n_words  # in languages without spaces between words, joined words show nothing
+    if has_spaces and n_joined >= max(_MIN_JOINED, _MIN_SHARE_JOINED * n_words):
         share = f"{100 * n_joined / n_words:.1f}"
         warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first_joined)), stacklevel=2)

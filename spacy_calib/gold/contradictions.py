@@ -40,8 +40,8 @@ class GoldConflicts:
     """Counts of the labels that several annotations of a text give, and of those on which the annotations differ.
 
     copies (int): Docs merged into another Doc of the same text. compared, differing (Counter): Layer ("ner", "TAG") -> number
-    of labels that several annotations give, and on which they differ. overlapping (int): Entities with a second label, or which
-    overlap another one, in one annotation, so that neither can be taken. labels (set): Labels of spans that differ.
+    of labels that several annotations give, and on which they differ. overlapping (int): Entities that have a second label or
+    overlap another one in the same annotation; both are unknown. labels (set): Labels of spans that differ.
     """
 
     copies: int = 0
@@ -67,15 +67,15 @@ class GoldConflicts:
         self.labels.update(counts.get("labels", ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts for the user data of a Doc, which may be saved."""
+        """Return the counts as plain data for the user data of a Doc, which a DocBin may save."""
         return {**vars(self), "compared": dict(self.compared), "differing": dict(self.differing), "labels": sorted(self.labels)}
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
     """Merge the gold Docs with the same text. files: The gold Docs of each file.
 
-    RETURNS (list): For each file a list of the same length. Among Docs with the same text the first one, and those of its file
-        if that is a corpus (no file of answers), get the merged gold; the others become None.
+    RETURNS (list): A list for each file with an item for each Doc. The first Doc of a text gets the merged gold, and the others
+        become None; but if the first one is from a corpus (no file of answers), all Docs of the text in its file get the gold.
     """
     merged_files: list[list[Doc | None]] = [list(docs) for docs in files]
     places_by_text: dict[str, list[tuple[int, int]]] = defaultdict(list)  # places: (number of the file, index of the Doc in it)
@@ -105,8 +105,7 @@ def _is_answer(doc: Doc) -> bool:
 def _merge_docs(docs: Sequence[Doc], file_numbers: Sequence[int]) -> list[Doc | None]:
     """Merge the Docs of one text. file_numbers (Sequence[int]): The number of each Doc's file.
 
-    RETURNS (list): For each Doc a copy with the merged gold and its own user data if it is the first one or from the same
-        corpus; None for the others.
+    RETURNS (list): For the first Doc and those of its corpus a copy with the merged gold and their user data; None for others.
     """
     merged_by_words: dict[tuple[int, ...], Doc] = {}  # a corpus can have one text in several tokenizations
     results = list[Doc | None]()
@@ -138,9 +137,9 @@ def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
     """Return a copy of the merged gold with the user data of one of the merged Docs, except keys that the merge dropped."""
     # How the text was sampled depends on all Docs, and `_merge_docs` adds the conflicts to one Doc.
-    kept = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
+    doc_keys = merged.user_data.keys() - {DRAWN_KEY, CONFLICTS}
     copy = merged.copy()
-    copy.user_data = {**merged.user_data, **kept}
+    copy.user_data = {**merged.user_data, **{key: value for key, value in doc.user_data.items() if key in doc_keys}}
     del copy.user_data[CONFLICTS]
     return copy
 
@@ -148,24 +147,24 @@ def _with_data_of(merged: Doc, doc: Doc) -> Doc:
 def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
     """Return a copy of an answered Doc with its labels either as tags or as entities; `answered_doc` writes both.
 
-    tags (Collection[str]): Tags of corpora that are no entity labels there. The Doc's labels are tags if all are among these.
+    tags (Collection[str]): Tags in corpora that are not entity labels there. If all labels are among these, they are tags.
     """
     labels = {span.label_ for span in (*doc.ents, *(span for group in doc.spans.values() for span in group))}
-    one_kind = doc.copy()
-    if labels and labels.issubset(tags):
-        one_kind.set_ents([], default="missing")
+    copy = doc.copy()
+    if labels and labels.issubset(tags):  # the labels are tags
+        copy.set_ents([], default="missing")
         for key in [key for key in doc.spans if key not in (REJECTED_TOKENS, REJECTED_CATS)]:
-            del one_kind.spans[key]
-        return one_kind
-    one_kind.spans.pop(REJECTED_TOKENS, None)
-    for token in one_kind:
+            del copy.spans[key]
+        return copy
+    copy.spans.pop(REJECTED_TOKENS, None)
+    for token in copy:  # the labels are of entities
         token.tag = token.lemma = token.pos = 0
         token.set_morph(None)  # type: ignore[attr-defined]
-    return one_kind
+    return copy
 
 
 def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
-    """Return a Doc with the merged gold of `docs`, all of one text. base: Lends user data and, if from a corpus, tokens."""
+    """Merge the gold of Docs of one text. base: Its user data takes precedence, and so do its tokens if it is from a corpus."""
     conflicts, gold_docs = GoldConflicts(), [doc for doc in docs if doc.user_data.get(AGREED)] or docs  # agreed ones, if any
     for doc in gold_docs:
         conflicts.add(doc)
@@ -195,16 +194,15 @@ def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequenc
 
 
 def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write token labels on merged_doc: of each layer (such as "TAG") those on which all gold_docs with such labels agree.
+    """Write token labels on merged_doc. For each layer, such as "TAG", a token gets the label on which the gold_docs agree.
 
-    Other tokens get none. conflicts (GoldConflicts): Counts the labels that several Docs give, and those that differ.
+    Docs without any label of the layer do not count. conflicts (GoldConflicts): Counts the labels that several Docs give, and
+    those on which they differ; tokens with these get no label.
     """
     labels_by_doc = [_labels_by_place(doc) for doc in gold_docs]
-    # Layer -> the labels of the Docs in which any token has a label of this layer.
-    labels_by_layer = {
-        layer: [doc_labels for doc_labels in labels_by_doc if any(labels[layer] for labels in doc_labels.values())]
-        for layer in _LAYERS
-    }
+    labels_by_layer = {}  # layer -> the labels of the Docs in which any token has a label of this layer
+    for layer in _LAYERS:
+        labels_by_layer[layer] = [by_place for by_place in labels_by_doc if any(labels[layer] for labels in by_place.values())]
     labels_of_tokens: list[dict[str, Any]] = []  # of each merged token: layer -> label, None if unknown
     for token in merged_doc:
         place = (token.idx, token.idx + len(token))
@@ -221,7 +219,8 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
         _write_arcs(merged_doc, gold_docs, labels_of_tokens)
     elif labels_by_layer["SENT_START"]:
         for token, labels in zip(merged_doc, labels_of_tokens, strict=True):
-            token.is_sent_start = labels["SENT_START"] and labels["SENT_START"] == 1  # None if unknown
+            is_known = labels["SENT_START"] is not None
+            token.is_sent_start = labels["SENT_START"] == 1 if is_known else None
 
 
 def _agreed_label(labels_by_doc: Sequence[dict[str, Any] | None], layer: str, conflicts: GoldConflicts) -> Any:
@@ -230,10 +229,11 @@ def _agreed_label(labels_by_doc: Sequence[dict[str, Any] | None], layer: str, co
     labels_by_doc (Sequence): For each Doc with labels of this layer: layer -> label of the token; None if it lacks the token.
     conflicts: Counts under `layer` the tokens that several Docs label (or lack), and those of them on which Docs differ.
     """
-    values = ["other tokens" if labels is None else labels[layer] for labels in labels_by_doc]
-    given_labels = [value for value in values if value]  # without Docs that do not label this token
-    differs = conflicts.note(layer, given_labels)
-    return None if differs or not given_labels or given_labels[0] == "other tokens" else given_labels[0]
+    # A Doc that lacks the token has other tokens there, which differ from any label. 0 is no label.
+    values = ["other tokens" if doc_labels is None else doc_labels[layer] for doc_labels in labels_by_doc]
+    votes = [value for value in values if value]
+    differs = conflicts.note(layer, votes)
+    return None if differs or not votes or votes[0] == "other tokens" else votes[0]
 
 
 def _labels_by_place(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
@@ -252,11 +252,11 @@ def _labels_by_place(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
 def _write_rejected_labels(
     merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: list[dict[str, Any]], conflicts: GoldConflicts
 ) -> None:
-    """Write on merged_doc the labels of tokens that people rejected in any of gold_docs, where no Doc accepts them.
+    """Write on merged_doc the labels of tokens that any of gold_docs rejects and none accepts, in a span group.
 
-    They are not needed, and not written, if a Doc without rejections has tags: by it all other labels are wrong.
+    Nothing is written if a Doc without rejections has tags, since all labels but these are wrong anyway.
     labels_of_tokens (list): The merged labels of each token, layer -> label; if a Doc rejects the tag that others accept, the
-    token's tag, lemma, part of speech and features become None (unknown). conflicts (GoldConflicts): Counts such tags.
+    token's tag, lemma, part of speech and features become None (unknown). conflicts (GoldConflicts): Counts the rejected tags.
     """
     groups = [doc.spans[REJECTED_TOKENS] for doc in gold_docs if REJECTED_TOKENS in doc.spans]
     if not groups:
@@ -267,8 +267,8 @@ def _write_rejected_labels(
         if span is None or len(span) > 1:  # no token of the merged Doc
             continue
         labels = labels_of_tokens[span.start]
-        is_accepted = labels["TAG"] == label
-        if conflicts.note("TAG", [False, True] if is_accepted else [False]):  # answers of the Docs; True if they differ
+        verdicts = [False, True] if labels["TAG"] == label else [False]  # True if another Doc accepts the label
+        if conflicts.note("TAG", verdicts):
             labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))  # None: unknown
         else:
             rejected_spans.append(span)
@@ -277,7 +277,7 @@ def _write_rejected_labels(
 
 
 def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], labels_of_tokens: Sequence[dict[str, Any]]) -> None:
-    """Write the heads of the first of gold_docs with arcs and merged_doc's tokens, with agreed labels (labels_of_tokens)."""
+    """Copy the heads of the first Doc that has arcs and merged_doc's tokens; write the agreed labels (`labels_of_tokens`)."""
     starts = merged_doc.to_array([IDX]).tolist()
     parsed_doc = next((doc for doc in gold_docs if doc.has_annotation("DEP") and doc.to_array([IDX]).tolist() == starts), None)
     if parsed_doc is not None:
@@ -355,7 +355,7 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
     entities = [span for span in spans.values() if span is not None]
     misaligned = [key for key, span in spans.items() if span is None]  # do not begin and end with tokens of the merged Doc
     conflicts.differing[NER] += len(misaligned)
-    # The tokens without annotation of each complete Doc, that is one by which all spans that it does not accept are wrong.
+    # By a complete Doc, all spans that it does not accept are wrong. Its gaps are its tokens without annotation.
     gaps_of_complete = [gold.unknown for gold in golds if gold.rejected_keys is None]
     if gaps_of_complete:
         missing = _tokens_without_gold(merged_doc, gaps_of_complete, Coverage(right), Coverage((*contradictory, *misaligned)))
@@ -374,7 +374,7 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
 def _tokens_without_gold(doc: Doc, gaps: Sequence[Coverage], right: Coverage, doubtful: Coverage) -> list[Span]:
     """Return the tokens in doubtful entities, and those that no complete Doc annotates and no right entity covers.
 
-    gaps (Sequence): For each complete Doc the characters without entity annotation. right, doubtful: Those of such entities.
+    gaps (Sequence): Characters without entity annotation, for each complete Doc. right, doubtful: Characters of entities.
     """
     missing = []
     for token in doc:
@@ -406,15 +406,15 @@ def _to_spans(doc: Doc, keys: Iterable[_SpanKey]) -> list[Span]:
 
 
 def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts: GoldConflicts) -> None:
-    """Write on merged_doc the spans of group `key` on which gold_docs agree; disputed ones go to UNKNOWN and conflicts."""
+    """Write on merged_doc the spans of group `key` on which gold_docs agree. The others are counted and become unknown."""
     golds = []
     for doc in (doc for doc in gold_docs if key in doc.spans):
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
         golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, is_exclusive=False))
     right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, right)
-    # By a Doc without rejections all other spans are wrong, so they are by the merged group, except contradictory ones. With a
-    # group REJECTED they would be unknown.
+    # By a Doc without rejections, all other spans are wrong. So they are in the merged group, except for contradictory spans:
+    # the group REJECTED, which would make all of them unknown, goes.
     if any(gold.rejected_keys is None for gold in golds):
         doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in contradictory)
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]
@@ -424,15 +424,15 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
 
 
 def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
-    """Write on merged_doc the categories on which gold_docs agree (mostly: values on one side of .5); count in conflicts."""
+    """Write on merged_doc the categories on whose values gold_docs agree. conflicts (GoldConflicts): Counts the categories."""
     gold_docs = [doc for doc in gold_docs if doc.cats]
     has_same_top = len({max(doc.cats, key=doc.cats.__getitem__) for doc in gold_docs}) == 1
     names = dict.fromkeys(name for doc in gold_docs for name in doc.cats)
     for name in names:
         values = [doc.cats[name] for doc in gold_docs if name in doc.cats]
-        # Other numbers than 0 and 1 may be scores: if their top categories differ, the side of .5 shows no agreement.
-        compares_sides = has_same_top or max(values) in (0.0, 1.0)
-        if not conflicts.note(CATS, [value > 0.5 for value in values] if compares_sides else values):
+        # Values on one side of .5 agree; but if they may be scores, and the Docs have other top categories, they must be equal.
+        must_be_equal = max(values) not in (0.0, 1.0) and not has_same_top
+        if not conflicts.note(CATS, values if must_be_equal else [value > 0.5 for value in values]):
             merged_doc.cats[name] = values[0]
     if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):
         absent = [name for name, has in merged_doc.cats.items() if not has]

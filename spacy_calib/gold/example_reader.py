@@ -37,14 +37,12 @@ _BATCH = 128
 class _Batch:
     """The scores and gold of a batch of Docs, as rows: one for each token, or one for a whole document.
 
-    n_rows (list[int]): Number of rows of each Doc.
-    n_spans (Ints), is_start (NDArray[bool]): Number of gold spans that begin at each row; whether a sentence begins there.
-    gold (Ints), lacks_gold (NDArray[bool]): Column of each row's gold label, -1 if unknown to the component, -2 without gold or
-        score; whether the row could have gold and has none.
-    pairs (Pairs): All scores of labels. is_known (NDArray[bool]): For each, whether gold shows if the label is right.
-    spans (Spans | None), span_hits (Ints): Spans with a score, None if the source has none; for each 1 if it is right, 0 if it
-        is wrong, -1 without gold.
-    words (Words | None): Words of the tokens; None if no context needs them.
+    n_rows (list[int]): Number of rows of each Doc. n_spans (Ints): Number of gold spans that begin at each row.
+    is_start (NDArray[bool]): Whether a sentence begins at each row. gold (Ints): Gold label of each row, as a column of the
+    source's labels; -1 if the component does not know it, -2 without gold or score. lacks_gold (NDArray[bool]): Whether each
+    row could have gold and has none. pairs (Pairs): The scores of labels. is_known (NDArray[bool]): Whether gold shows for
+    each pair if it is right. spans (Spans | None): Spans with a score; None if the source has none. span_hits (Ints): 1 for
+    each right span, 0 for a wrong one, -1 without gold. words (Words | None): Words of the tokens if a context needs them.
     """
 
     n_rows: list[int]
@@ -141,7 +139,7 @@ class ExampleReader:
         return [eg for eg, why in zip(examples, reasons, strict=True) if not why]
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
-        """Count (predicted, gold) labels of overlapping spans. spans (Spans): All with a score; those set on the Docs count."""
+        """Count (predicted, gold) labels of spans that overlap. spans: Scored spans, of which those on the Docs count."""
         if not self.annotation.kind.has_types:
             return
         predicted, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
@@ -155,10 +153,10 @@ class ExampleReader:
             offset = next_offset
 
     def _compare_with_gold(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """Compare scores with gold, and add to the counts of gold. RETURNS (dict): Fields of a `_Batch`; its rows are units.
+        """Compare the scores of a batch with its gold, and count the gold. RETURNS (dict): Four fields of its `_Batch`.
 
-        "gold": Column of each unit's gold label, -1 if the component does not know it, -2 without gold or score. "lacks_gold":
-        Whether each unit could have gold and has none. "pairs": Scores of labels. "is_known": Whether gold decides on each.
+        "gold": Column of each token's (or document's) gold label, -1 if the component does not know it, -2 without gold, score.
+        "lacks_gold": Whether each could have gold and has none. "pairs": Scores. "is_known": Whether gold decides on each pair.
         """
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
         hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])  # of each unit's gold label, 0 without gold
@@ -180,7 +178,7 @@ class ExampleReader:
         return {"gold": gold, "lacks_gold": without_gold, "pairs": pairs, "is_known": is_known}
 
     def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
-        """Return the fit data of tokens, and of spans or None; set `unit` and `files`. threshold: Minimum score of pairs."""
+        """Return (fit data of tokens, that of spans or None), and set `unit` and `files`. threshold: Lowest score to fit on."""
         gold, without_gold, is_known = (self._concatenate(name) for name in ("gold", "lacks_gold", "is_known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
@@ -188,8 +186,8 @@ class ExampleReader:
         may_cut = self.in_runs and not self.annotation.kind.of_documents
         runs = runs_of(documents, self._concatenate("is_start")) if may_cut else None  # number of each row's run of sentences
         if runs is not None:
-            self.unit, first_rows = RUN, np.unique(runs, return_index=True)[1]
-            self.files = [self._files[document] for document in documents[first_rows].tolist()]
+            first_rows = np.unique(runs, return_index=True)[1]  # the first row of each run
+            self.unit, self.files = RUN, [self._files[document] for document in documents[first_rows].tolist()]
             documents = runs
         known_pairs = pairs.take(np.flatnonzero(is_known))
         unlabelled_pairs = pairs.take(np.flatnonzero(without_gold[pairs.rows]))
@@ -241,7 +239,7 @@ def unknown_spans(
 
     annotation, labels: The component's annotation, and its span labels. confusions (Mapping): (predicted, gold) label -> number
         of overlapping gold spans, for the proposals. of_tokens (UnknownGold): The unknown gold labels of tokens.
-    RETURNS (UnknownGold): That of tokens or, if it counts none, that of spans, with the proposals.
+    RETURNS (UnknownGold): `of_tokens` or, if it counts no tokens, the unknown labels of spans; with the proposals.
     """
     if not annotation.kind.has_types or not confusions:
         return of_tokens
@@ -263,7 +261,7 @@ def unknown_spans(
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
     """Count tokens with gold by (column of the label with the highest score, -1 if none has a score; hash of the gold label).
 
-    marginals (Marginals): The scores. gold (Ints): Column of each token's gold label, -2 for none. hashes (Hashes): Its hash.
+    marginals (Marginals): The scores. gold (Ints): Column of each token's gold label, -2 for none. hashes: Hash of this label.
     """
     order = np.argsort(marginals.scores, kind="stable")
     top_columns = np.full(len(gold), -1)
@@ -330,7 +328,7 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> I
 
 
 def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
-    """Return for each unit of the predicted Doc the number of gold spans that begin in it. spans: Of the gold Doc."""
+    """Count the gold spans that begin in each token of the predicted Doc, or in the Doc. spans: Those of the gold Doc."""
     n_units = annotation.n_units(example.predicted)
     offsets = [token.idx for token in example.predicted][:n_units]  # in characters; only the first token of a document unit
     rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1  # last unit that begins before it

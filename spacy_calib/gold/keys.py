@@ -21,8 +21,8 @@ IN_LINE = "value"  # key in the origin of a text with the value of the field to 
 def value_of(doc: Doc, key: str) -> Any:
     """Return the value of a Doc under a key such as "genre", None without one.
 
-    It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the line that
-    the text was read from. RAISES C600: the function fails. C500: it cannot be loaded.
+    It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the JSON line
+    that the text was read from. RAISES C600: the function fails. C500: the function cannot be loaded.
     """
     registry = REGISTRIES["calib_keys"]
     if key in registry:
@@ -81,7 +81,7 @@ class Names:
 
 
 def check_names(names: Counter[str | None], key: str) -> None:
-    """Check that Docs form groups by key. names: Name -> number of Docs. RAISES C601: no name. C602: over two, all distinct."""
+    """Check that names (-> number of Docs) form groups. RAISES C601: there is no name. C602: over two names, all different."""
     name_counts = [n for name, n in names.items() if name is not None]
     if not name_counts:
         raise calib_error("C601", key=key)

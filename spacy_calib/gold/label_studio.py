@@ -47,8 +47,8 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
     results (list): Its parts. Regions become spans, choices become categories; other parts count as `skipped`.
     """
     text, meta = task["data"][task.get(_TEXT_FIELD, "text")], queue_meta(task["data"].get("meta"))
-    marks, exported_spans, skip_counts = [], [], Counter[str]()  # a span for each label; the region of each span
-    choices = defaultdict[str, list[str]](list)  # control (question) -> the names chosen
+    marks, exported_spans = [], []  # a span for each label of a region; the exported region of each of these spans
+    skip_counts, choices = Counter[str](), defaultdict[str, list[str]](list)  # choices: control (question) -> names chosen
     for result in results:
         kind, control = _kind_of(result), str(result.get("from_name"))
         if kind is None or control not in task[_CONTROLS]:
@@ -64,8 +64,7 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             exported_spans += [value] * max(len(labels), 1)
     answers = answer_with_spans(text, marks, meta)
     cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
-    # A category has one value, but several questions may offer the same name. If it was chosen for some of them only, it is
-    # both right and wrong, so it is unknown (None).
+    # A name that several questions offer, but that was chosen in some of them only, is both right and wrong: unknown (None).
     if len(choices) > 1:
         shared = [name for name in cats if name in task[_SHARED]]
         cats |= dict.fromkeys(name for name in shared if not all(name in names for names in choices.values()))
@@ -77,14 +76,15 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
 def _kind_of(result: Record) -> str | None:
     """Return "labels" if a result is a region with labels, "choices" if it is choices about the whole text, else None."""
     value = result.get("value")
-    kind = result.get("type") or next((key for key in ("labels", "choices") if isinstance(value, dict) and key in value), None)
+    keys = value.keys() if isinstance(value, dict) else ()
+    kind = result.get("type") or next((key for key in ("labels", "choices") if key in keys), None)
     if kind == "choices":  # with offsets they are about a region of the text
-        return None if isinstance(value, dict) and "start" in value else "choices"
+        return None if "start" in keys else "choices"
     return "labels" if kind == "labels" else None
 
 
 def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
-    """Add to each task which of its fields is the text, which controls have labels, and which choices are ambiguous.
+    """Add to each task its text field, the controls (questions) that have labels, and the choices that several controls offer.
 
     labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
     """
@@ -96,9 +96,9 @@ def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
             controls[kind][str(part.get("from_name"))].update(map(str, as_list(part["value"].get(kind))))
     label_controls: set[str] = set()
     for labels_by_control in controls.values():
-        known = {control for control, its_labels in labels_by_control.items() if not its_labels.isdisjoint(labels)}
-        label_controls |= known or labels_by_control.keys()  # without labels of the pipeline, all controls
-    n_controls = Counter(choice for choices in controls["choices"].values() for choice in choices)
+        with_labels = {control for control, names in labels_by_control.items() if not names.isdisjoint(labels)}
+        label_controls |= with_labels or labels_by_control.keys()  # all controls if none has a label of the pipeline
+    n_controls = Counter(choice for choices in controls["choices"].values() for choice in choices)  # that offer a choice
     shared = {choice for choice, n in n_controls.items() if n > 1}
     field = _text_field(tasks, results)
     for task in tasks:
@@ -108,20 +108,20 @@ def prepare_tasks(tasks: list[Record], labels: Collection[str]) -> None:
 def _text_field(tasks: list[Record], results: list[list[Record]]) -> str:
     """Return the field of the tasks that is the text.
 
-    Precedence, highest first: the field with the exported words at their offsets, the one that the labeling interface names
-    (`to_name`), "text", the only one.
-    results (list): The regions and choices of each task. RAISES C786: several fields could be the text.
+    In order of precedence: the field with the exported words at their offsets, the one that the interface names (`to_name`),
+    "text", the only one. results (list): The regions and choices of each task. RAISES C786: several fields could be the text.
     """
     fitting: Counter[str] = Counter()  # field -> number of tasks in which it has the exported words
     interface_fields = {part["to_name"] for parts in results for part in parts if isinstance(part.get("to_name"), str)}
     for task, parts in zip(tasks, results, strict=True):
         values = [part["value"] for part in parts if isinstance(part.get("value"), dict)]
         places = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
-        places = [place for place in places if list(map(type, place)) == [int, int, str]]
+        places = [place for place in places if tuple(map(type, place)) == (int, int, str)]  # others locate no words
         for key, text in task["data"].items():
             if isinstance(text, str):  # a field without these words counts, too, with 0
                 fitting[key] += bool(places) and all(find_words(text, *place) for place in places)
     field = max(fitting, key=lambda key: (fitting[key], key in interface_fields, key == "text"), default="text")
-    if len(fitting) > 1 and not fitting[field] and field not in (*interface_fields, "text"):
+    is_known = fitting[field] > 0 or field in (*interface_fields, "text")
+    if len(fitting) > 1 and not is_known:
         raise calib_error("C786", fields=", ".join(fitting))
     return field

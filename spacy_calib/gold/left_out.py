@@ -29,10 +29,10 @@ _COUNTED = {
 class DroppedGold:
     """Counts of gold and predictions that a fit or an evaluation leaves out.
 
-    layer (str), kind (Kind): Name and kind of the annotation. documents, without_gold (int): Number of gold Docs, and of those
-    without this annotation, if any has it. tokens, left_out (int): Number of predicted tokens of Docs with gold, and of those
-    that align with no single gold token. unused_types (Mapping): Type that the gold never uses -> number of predicted spans.
-    conflicts (GoldConflicts): Differences between several annotations of a text.
+    layer (str), kind (Kind): Name and kind of the annotation. documents (int): Number of gold Docs. without_gold (int): Number
+    of gold Docs without this annotation; 0 if none has it. tokens (int): Number of predicted tokens in Docs with gold. left_out
+    (int): Number of these that align with no single gold token. unused_types (Mapping): Type that the gold never uses -> number
+    of predicted spans. conflicts (GoldConflicts): Differences between several annotations of a text.
     """
 
     layer: str
@@ -101,13 +101,13 @@ class DroppedGold:
         layer, units = _COUNTED.get(self.layer, (self.layer, "labels"))
         n_compared, n_differing = conflicts.compared[layer], conflicts.differing[layer]
         if conflicts.copies or n_compared:
-            times = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"
+            repeats = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"
             share = f"{100 * n_differing / max(1, n_compared):.1f} %"
-            differ = f"; annotators differ on {n_differing:,} of {n_compared:,} {units} ({share})" if n_compared else ""
+            disagreement = f"; annotators differ on {n_differing:,} of {n_compared:,} {units} ({share})" if n_compared else ""
             unknown = ", which are unknown and take no part" if n_differing else ""
             sentences.append(
-                f"{times} (in several files, by several people or in several records): gold that agrees counts "
-                f"once{differ}{unknown}"
+                f"{repeats} (in several files, by several people or in several records): gold that agrees counts "
+                f"once{disagreement}{unknown}"
             )
         if conflicts.overlapping and layer == NER:
             sentences.append(

@@ -1,7 +1,6 @@
 """Converts the offsets that annotation tools count to characters, and checks them by the words that the tools export.
 
-A browser counts UTF-16 units, "\\r\\n" as one character, and "&amp;" as "&"; or two characters of a line end became one after
-the tool had counted.
+A browser counts UTF-16 units, "\\r\\n" as one character, and "&amp;" as "&"; or line ends were shortened after the count.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class MisplacedError(Exception):
 def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
     """Convert the start and end of a span, as a tool counted them, to character offsets (start, end).
 
-    words (Any): The words of the span that the tool exports; if they are no string, the offsets are returned unchanged.
-    RAISES MisplacedError: in no way of counting the text has these words there.
+    words (Any): The words that the tool exported with the span; if they are no string, the offsets are returned unchanged.
+    RAISES MisplacedError: the words are not at these offsets, however they are counted.
     """
     if not isinstance(words, str):
         return start, end
@@ -48,7 +47,7 @@ def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[in
 
 
 def find_words(text: str, start: int, end: int, words: str) -> tuple[int, int] | None:
-    """Return the character offsets (start, end) of words in a text, given the offsets by a tool's count; None if not there."""
+    """Convert offsets to characters (start, end) by the way of counting that puts them on `words`; None if none does."""
     if text[start:end] == words:
         return start, end
     starts_by_way = [_starts(text, *way) for way in _WAYS_OF_COUNTING]
@@ -71,7 +70,8 @@ def is_on_word_bounds(text: str, start: int, end: int) -> bool:
     if not 0 <= start < end <= len(text) or text[start].isspace() or text[end - 1].isspace():
         return False
     # A cut inside of the text between two letters or digits cuts a word.
-    return not any(text[max(cut - 1, 0) : cut + 1].isalnum() and 0 < cut < len(text) for cut in (start, end))
+    inner_cuts = [cut for cut in (start, end) if 0 < cut < len(text)]
+    return not any(text[cut - 1 : cut + 1].isalnum() for cut in inner_cuts)
 
 
 def _normalize(words: str) -> str:
@@ -107,7 +107,7 @@ class Coverage:
     def __init__(self, places: Iterable[Sequence[Any]]):
         self._flags = bytearray()  # 1 for each covered position
         for start, end, *_ in places:
-            self._flags.extend(bytes(max(0, end - len(self._flags))))
+            self._flags.extend(bytes(max(0, end - len(self._flags))))  # zeros up to `end`
             self._flags[start:end] = b"\1" * (end - start)
 
     def overlaps(self, span: Sequence[Any]) -> bool:

@@ -43,13 +43,14 @@ def make_examples(
         # spaCy's sentences lack span groups, so Docs with answers in these stay whole.
         is_whole = not gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
         document = _document_in_file(reference, file, number)
-        rows = {key: reference.user_data[key] for key in arrays if key in reference.user_data}
+        present_arrays = {key: reference.user_data[key] for key in arrays if key in reference.user_data}
         # Sentences get the names and values of their document.
         fields = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
-        if rows:
-            examples = _with_arrays(nlp, reference, rows, gold_preproc)
+        if present_arrays:
+            examples = _with_arrays(nlp, reference, present_arrays, gold_preproc)
         else:
-            examples = (corpus.make_examples if is_whole else corpus.make_examples_gold_preproc)(nlp, [reference])
+            make = corpus.make_examples if is_whole else corpus.make_examples_gold_preproc
+            examples = make(nlp, [reference])
         for example in examples:
             example.reference.user_data.update({**fields, DOC_KEY: document})
             if conflicts is not None:  # of several sentences the first one gets it
@@ -129,7 +130,7 @@ def gold_files(folder: Path) -> list[Path]:
 
 
 class TextWatch:
-    """Records digests of gold Docs that pass `watch`, and of their sentences. annotation: Docs without it are left out."""
+    """Records digests of gold Docs with `annotation` and of their sentences, to show later which texts a fit has seen."""
 
     def __init__(self, annotation: Annotation):
         self.annotation = annotation
@@ -156,5 +157,5 @@ class TextWatch:
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
     """Return the digests of the gold Docs that have an annotation, and of their sentences."""
     watch = TextWatch(annotation)
-    deque(watch.watch(examples), maxlen=0)
+    deque(watch.watch(examples), maxlen=0)  # runs through the examples without keeping them
     return watch.units()

@@ -37,8 +37,8 @@ class SampledAnswers(NamedTuple):
     """The answers to a random sample of n entities.
 
     calib (str): Identity of the calibration that gave the scores. pairs (JudgedPairs): Score of each entity and whether it is
-    right. cutoffs (Floats): Score above which each was drawn, 0 without one, (n,). drawn_from (int), accepted (float): Number
-    of documents, and share of their entities, that were drawn from. counts (Mapping): "disputed", "skipped" ... -> number.
+    right. cutoffs (Floats): Cut-off above which each was sampled, 0 without one, (n,). drawn_from (int): Number of documents
+    to sample from. accepted (float): Share of their entities to sample from. counts (Mapping): "disputed", ... -> number.
     """
 
     calib: str
@@ -52,7 +52,7 @@ class SampledAnswers(NamedTuple):
 def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence[str]]) -> SampledAnswers | None:
     """Read the answers to a random sample of entities; None if the files have none.
 
-    path (Path): What contains the files, for messages. labels (Mapping): Identity of a calibration -> its span labels.
+    path (Path): File or folder that messages name. labels (Mapping): Identity of a calibration -> its span labels.
     RAISES C533: the scores are of another calibration. C792: the files have other answers, too. C692 to C696, C790: unreadable.
     """
     known_labels = [label for names in labels.values() for label in names]
@@ -72,7 +72,7 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
         answered = {answer.where for answer in answers}
         for where, value in values:
             if where in metas and where not in answered and _was_skipped(value):
-                votes[keys[where]][None] = (False, None)  # None: an unknown person
+                votes[keys[where]][None] = (False, None)  # a skip by an unknown person
     if not questions:
         return None
     if n_others:
@@ -93,7 +93,7 @@ def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
 
 
 def _verdicts(votes: _Votes) -> set[bool | None]:
-    """Return the distinct votes on a question (None: skipped), of agreed annotations if there are any, else of all people."""
+    """Return the distinct votes on a question (None: skipped). If there are agreed annotations, only their votes count."""
     return {right for agreed, right in votes.values() if agreed} or {right for _, right in votes.values()}
 
 
@@ -102,7 +102,7 @@ def _evaluate_votes(
 ) -> SampledAnswers:
     """Return the answered questions as arrays, and add the "disputed", "skipped" and "unanswered" ones to `counts`.
 
-    questions, votes (Mapping): Key -> fields of _QUESTION; votes of people. labels: Span labels of the calibration, by column.
+    questions, votes (Mapping): Key -> what `rank` wrote, and the votes of people. labels: Span labels of the calibration.
     """
     rows = []
     for key, question in questions.items():
@@ -118,7 +118,7 @@ def _evaluate_votes(
     )
     # The questions have calibrated scores only, which stand for the raw ones, too.
     pairs = JudgedPairs(Pairs(np.arange(len(rows)), columns, scores, hits, len(rows)), scores, documents)
-    drawn_from, accepted = max(row["drawn_from"] for row in rows), min(row["accepted"] for row in rows)
+    drawn_from, accepted = max(row["drawn_from"] for row in rows), min(row["accepted"] for row in rows)  # queues may differ
     return SampledAnswers(rows[0]["calib"], pairs, cutoffs, drawn_from, accepted, counts)
 
 
@@ -126,7 +126,8 @@ def _meta_of(value: Any) -> dict[str, Any]:
     """Return the metadata that a queue of this package wrote with a text, wherever the tool puts them; {} without any."""
     values = value if isinstance(value, dict) else {}
     data = values["data"] if isinstance(values.get("data"), dict) else {}
-    return next(filter(None, map(queue_meta, (values.get("meta"), values.get("metadata"), data.get("meta"), values))), {})
+    places = (values.get("meta"), values.get("metadata"), data.get("meta"), values)
+    return next(filter(None, map(queue_meta, places)), {})  # the first that a queue wrote
 
 
 def _read_question(sample: Any, file: Path) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def _read_question(sample: Any, file: Path) -> dict[str, Any]:
 
 def _was_skipped(value: Mapping[str, Any]) -> bool:
     """Return whether a person skipped the question in a record of Prodigy, Label Studio or Argilla."""
-    responses = (value.get("responses") or {}).values()  # of Argilla, those to each question
+    responses = (value.get("responses") or {}).values()  # of Argilla: a list for each question
     parts = [*as_list(value.get("annotations")), *(part for answers in responses for part in answers or ())]
     marks = [part.get("was_cancelled") or part.get("status") == "discarded" for part in parts if isinstance(part, dict)]
     return value.get("answer") == "ignore" or any(marks)

@@ -28,7 +28,7 @@ from .reading import document_of
 
 
 class _LabelNumbers:
-    """Numbers labels in the order of their first occurrence; looks them up by name or hash. labels: Get the first numbers."""
+    """Numbers labels in the order of their first occurrence; looks them up by name or hash. labels: They are the first."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.numbers: dict[str, int] = {}
@@ -52,7 +52,7 @@ class _LabelNumbers:
     def numbers_of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, doc_hashes: Hashes) -> Ints:
         """Return the number of each label hash, -1 for the hash 0 (no label).
 
-        doc, doc_hashes (Hashes): A Doc and the label hash of each of its units, from which new hashes get their names.
+        doc, doc_hashes (Hashes): A Doc and the label hash of each of its tokens, from which new hashes get their names.
         """
         for label_hash in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
             first_unit = int(np.flatnonzero(doc_hashes == np.uint64(label_hash))[0])
@@ -87,7 +87,7 @@ def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation
 
 
 class Collector:
-    """Collects the scores of a calib pipe from Docs. attr (str): Prefix of its attributes. labels: Of its source, by column."""
+    """Collects the scores of a calib pipe from Docs. attr: Prefix of the pipe's attributes. labels: Labels of its source."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
@@ -155,7 +155,8 @@ class Collector:
         rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
         right = _hits(example, annotation, gold, rows, hashes)
         right[hashes == 0] = UNKNOWN
-        known_gold, gold_hashes = np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold_hashes(reference)
+        known_gold = np.where(gold == ONLY_REJECTED, 0, gold)  # 0 if only wrong labels are known
+        gold_hashes = annotation.gold_hashes(reference)
         return {
             "docs": np.full(len(rows), self.n_docs),
             "words": np.array(texts_of(annotation, doc), dtype=object),
@@ -169,7 +170,7 @@ class Collector:
         }
 
     def _score_columns(self, example: Example, view: DocCalib, gold: Hashes) -> _Columns:
-        """Return the columns of _SCORES: values for each entry of `view`, a token and label. gold: Label hash of each token."""
+        """Return the columns of _SCORES: a value for each entry of `view` (token, label). gold: Gold hash of each token."""
         hits = _hits(example, self._annotation, gold, view.rows, map_unique(view.tags, get_string_id))
         tags = self._names.numbers_of(view.tags)
         # The source's labels were numbered first, so that their numbers are their columns; -1 for other labels.
@@ -203,8 +204,8 @@ class _ColumnBuffer:
 
     def __init__(self, dtypes: dict[str, Any]):
         self._dtypes = dtypes
-        self._parts: list[_Columns] = []
-        self._buffer: list[_Columns] = []
+        self._parts: list[_Columns] = []  # each with the joined columns of _MAX_BUFFERED Docs
+        self._buffer: list[_Columns] = []  # the columns of each further Doc
 
     def append(self, columns: _Columns) -> None:
         """Append the columns of a Doc. Now and then those of many Docs are joined, which takes less memory."""
@@ -226,10 +227,10 @@ class _ColumnBuffer:
 
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
-    """Return 1 (right), 0 or UNKNOWN for n labels. rows, hashes: Unit and hash of each label. gold: Gold hash of each unit."""
+    """Return whether n labels are right: 1, 0, UNKNOWN. rows, hashes: Token and hash of each. gold: Gold hash of each token."""
     # In these cases gold decides on each label by itself; otherwise a unit has one right label, and all others are wrong.
     if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
-        has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
+        has_gold, right = annotation.is_known(example, rows, hashes), annotation.is_gold(example, rows, hashes)
     else:
         has_gold, right = gold[rows] != 0, gold[rows] == hashes
     return np.where(has_gold, right, UNKNOWN).astype(np.int8)
@@ -240,8 +241,8 @@ def _predicted_label_scores(
 ) -> tuple[Floats, Floats]:
     """Return (raw, calibrated) score of each unit's predicted label, NaN without one.
 
-    view, scores: As for `Collector._token_columns`. attr (str): Prefix of the pipe's attributes, which have the scores that are
-    below the threshold of `view`. kind (Kind): Kind of the annotation. labels (Ints): Number of each label, -1 for none.
+    view, scores: As for `Collector._token_columns`. attr (str): Prefix of the pipe's attributes, from which scores below the
+    threshold of `view` are read. kind (Kind): Kind of the annotation. labels (Ints): Number of each label, -1 for none.
     """
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:

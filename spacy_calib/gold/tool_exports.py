@@ -71,8 +71,7 @@ class TextAnswers:
     def add(self, later: TextAnswers) -> TextAnswers:
         """Return this answer (which may change) merged with a later one about the same text, which takes precedence.
 
-        A later answer that lists all spans of the text replaces this one. Otherwise a text that was sampled by doubt according
-        to one of the answers stays marked so.
+        A later answer with all spans of the text replaces this one. Otherwise, a mark that the text was sampled by doubt stays.
         """
         if later.has_all_spans:
             return later
@@ -90,8 +89,7 @@ def queue_meta(meta: Any) -> dict[str, Any]:
 def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
     """Return an answer in which the spans `marks` are right; others that a queue of this package proposed (meta) are wrong.
 
-    meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong, unless the queue asked about a single
-    span: then they are unknown.
+    meta (Mapping): From `queue_meta`. whole (bool): Whether further spans are wrong (unknown if the queue asked about one).
     """
     spans: dict[TextSpan, bool | None] = {**dict.fromkeys(proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
     asks_one_span = isinstance(meta.get("asked"), str)  # several are a list
@@ -161,16 +159,14 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
         return TextAnswers(text, cats={record["label"]: is_accepted}, meta=meta)
     marks = _locate_spans(text, spans)
     if not is_accepted:  # of several spans any may be the wrong one
-        wrong = proposed_spans(text, meta) or marks
-        return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
+        rejected = proposed_spans(text, meta) or marks
+        return TextAnswers(text, {rejected[0]: False}, meta=meta) if len(rejected) == 1 else None
     # The whole text is annotated, unless only the spans that were shown were accepted.
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
-    # A span may have an answer of its own.
-    own_answers = {"reject": False, "ignore": None}
-    exceptions = {
-        mark: own_answers[span["answer"]] for mark, span in zip(marks, spans, strict=True) if span.get("answer") in own_answers
-    }
+    verdicts = {"reject": False, "ignore": None}  # for spans with an answer that differs from that of the text
+    span_answers = (span.get("answer") for span in spans)
+    exceptions = {mark: verdicts[answer] for mark, answer in zip(marks, span_answers, strict=True) if answer in verdicts}
     return replace(answers, spans={**answers.spans, **exceptions})
 
 
@@ -184,15 +180,15 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
         first, last = token_by_start.get(span["start"]), token_by_end.get(span["end"])
         if first is None or last is None:
             return None
-        own = tokens[first : last + 1]  # none if the span is empty
-        gaps = [" " * (following["start"] > token["end"]) for token, following in zip(own, own[1:], strict=False)]
-        return "".join(token["text"] + gap for token, gap in zip(own, [*gaps, ""], strict=False))
+        inside = tokens[first : last + 1]  # no tokens if the span is empty
+        gaps = [" " if after["start"] > token["end"] else "" for token, after in zip(inside, inside[1:], strict=False)]
+        return "".join(token["text"] + gap for token, gap in zip(inside, [*gaps, ""], strict=False))
 
     return [{"text": text_of(span), **span} for span in spans]
 
 
 def name_views(records: list[dict[str, Any]], _: Collection[str]) -> None:  # _: labels, which other tools need
-    """Add the "_view_id" that old exports of Prodigy lack: if any record with spans is rejected, each span was shown alone."""
+    """Add the "_view_id" that old exports of Prodigy lack: rejected records with spans show that people answered yes or no."""
     if any(record["answer"] == "reject" and record.get("spans") and "options" not in record for record in records):
         for record in records:
             record.setdefault("_view_id", _BINARY[0])
@@ -203,10 +199,10 @@ _DOCCANO_KEYS = ("entities", "label", "labels", "annotations")  # keys of its la
 
 def is_doccano(record: dict[str, Any]) -> bool:
     """Return whether a record is from doccano: a text, an id and labels; old exports lack the id."""
-    if "text" not in record or not any(isinstance(record.get(key), (list, str)) for key in _DOCCANO_KEYS):
-        return False
-    # A queue of this package that was not imported yet has `meta` and no `id`.
-    return "id" in record or ("meta" not in record and ("label" in record or "labels" in record))
+    has_labels = any(isinstance(record.get(key), (list, str)) for key in _DOCCANO_KEYS)
+    # Records with `meta` and no `id` are from a queue of this package that was not imported yet.
+    is_old_export = "meta" not in record and ("label" in record or "labels" in record)
+    return "text" in record and has_labels and ("id" in record or is_old_export)
 
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
@@ -236,13 +232,13 @@ def is_training(record: dict[str, Any]) -> bool:
 def read_training(record: dict[str, Any]) -> TextAnswers:
     """Read a record of spaCy's training data: "text", "entities", whose offsets count characters, and "cats"."""
     spans = as_list(record.get("entities"))
-    bounds = [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else span[:3] for span in spans]
+    triples = [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else span[:3] for span in spans]
     cats = record.get("cats") or {}
     if isinstance(cats, dict):
         values: dict[str, bool | None] = {str(name): bool(value > 0.5) for name, value in cats.items()}
     else:
         values = dict.fromkeys(as_list(cats), True)
-    return replace(answer_with_spans(record["text"], [TextSpan(*bound) for bound in bounds], {}), cats=values)
+    return replace(answer_with_spans(record["text"], [TextSpan(*triple) for triple in triples], {}), cats=values)
 
 
 def is_argilla(record: dict[str, Any]) -> bool:
@@ -291,7 +287,7 @@ def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> No
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
     texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its answers that are one text
-    list_questions: set[str] = set()
+    questions: set[str] = set()  # those with lists of labels or spans as answers
     for question, responses in (item for record in records for item in record["responses"].items()):
         for value in (response["value"] for response in responses or ()):
             if isinstance(value, str):
@@ -299,15 +295,17 @@ def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> No
             elif isinstance(value, (list, tuple)) and all(
                 isinstance(item, str) or (isinstance(item, dict) and "label" in item) for item in value
             ):
-                list_questions.add(question)
-    questions = list_questions | (choose_questions(texts, labels) if not list_questions or labels else set())
+                questions.add(question)
+    if labels or not questions:
+        questions |= choose_questions(texts, labels)
     for record in records:
         record[QUESTIONS] = questions
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
-    """Return the questions that ask for labels: those with a label of the pipeline, else the only one, else by name or repeats.
+    """Return the questions that ask for labels, not for free text: those that were answered by a label of the pipeline, if any.
 
+    Otherwise these are the only question, or questions with a usual name ("label"), or with repeated answers.
     candidates (Mapping): Question -> its answers, counted. labels (Collection[str]): The labels of the pipeline.
     """
     with_labels = {name for name, answers in candidates.items() if not answers.keys().isdisjoint(labels)}

@@ -57,7 +57,8 @@ def read_tokens(record: dict[str, Any]) -> TextAnswers:
     for token, tag in zip(tokens, tags, strict=True):
         prefix, _, label = tag.partition("-")
         if tag[1:2] != "-":  # no prefix, so neighbours with the same label are one span
-            prefix, label = "I", "" if tag in ("O", "_") else tag
+            prefix = "I"
+            label = "" if tag in ("O", "_") else tag
         if continues and label == marks[-1].label and prefix in "IEL":
             marks[-1] = marks[-1]._replace(end=start + len(token))
         elif label:

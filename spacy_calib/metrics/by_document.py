@@ -27,8 +27,7 @@ from ..pairs.bins import Binner, assign, check_count, make_binner
 from ..pairs.documents import document_codes
 from ..types import Floats, Groups, Ints, Pairs, as_finite, as_hits, as_probabilities, check_lengths
 
-# Relative size below which a deviation counts as floating-point noise.
-ROUNDING_NOISE = 1e-12
+ROUNDING_NOISE = 1e-12  # relative size below which a deviation counts as floating-point noise
 _CELLS_AT_ONCE = 1 << 22  # documents times resamples that are counted at once
 ONE_DOCUMENT = "all pairs are of one document, so the variance between documents is not known"
 
@@ -71,15 +70,16 @@ class ResampledFigure:
 
         # A smaller share, so a wider interval, for few documents: Student's t and n / (n - 1) (Hesterberg 2015).
         smaller_share = ndtr(math.sqrt(self.documents / (self.documents - 1)) * stdtrit(self.documents - 1, share))
-        return max(1, math.floor(smaller_share * (len(self.values) + 1) + 1e-9))
+        return max(1, math.floor(smaller_share * (len(self.values) + 1) + 1e-9))  # 1e-9: as in `rank_of`
 
     def interval(self, coverage: float = 0.95) -> Interval:
-        """Return two-sided interval and upper bound of a coverage; None each for one document. RAISES C001: not in (0, 1)."""
+        """Return the Interval of the true figure; its bounds are None for one document. RAISES C001: coverage not in (0, 1)."""
         share_outside = 1 - check_coverage(coverage)
         if self.documents < 2:
             return Interval(self.estimate, None, None, None, coverage, self.documents, reason=ONE_DOCUMENT)
         values, two_sided, one_sided = np.sort(self.values), self.rank(share_outside / 2), self.rank(share_outside)
-        low, high, upper = (float(values[index]) for index in (two_sided - 1, -two_sided, -one_sided))  # rank 1: first or last
+        # Ranks begin at 1, and count values from either end.
+        low, high, upper = float(values[two_sided - 1]), float(values[-two_sided]), float(values[-one_sided])
         return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
 
 
@@ -105,10 +105,10 @@ def _check_samples(n_samples: int, coverage: float) -> None:
 
 
 class ResampledMean(ResampledFigure):
-    """A mean over pairs, with a value for each resample that the true mean may have (`resample_means` computes them).
+    """A mean over pairs; each resample gives a value that the true mean may have (`resample_means` computes these `values`).
 
     values (Floats): mean - t * error, with mean and standard error of the data. t is the distance of the resample's mean from
-        the data's mean, in standard errors of the resample: the data's mean may be as many of its errors from the true mean.
+        the data's mean, in standard errors of the resample; the data's mean may be t of its errors from the true mean.
     """
 
     def rank(self, share: float) -> int:
@@ -132,7 +132,7 @@ def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
 
 
 def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
-    """Add up the sums of the documents in each resample, (k, n_samples). sums: (k, n_documents), dense or sparse."""
+    """Return k sums over each resample, (k, n_samples). sums: Those of each document, (k, n_documents), dense or sparse."""
     return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
 
 
@@ -168,16 +168,15 @@ def resample_means(
     sums = np.concatenate([[counts, counts**2], residuals, residuals**2, residuals * counts])  # see `_studentised_distances`
     distances = _studentised_distances(resample_sums(sums, n_samples, seed), n_documents)
     errors = np.sqrt(n_documents / max(1, n_documents - 1) * np.sum(residuals**2, axis=1)) / counts.sum()  # of the means
-    values_by_column = [mean - t * error for mean, t, error in zip(means, distances, errors, strict=True)]
+    values_by_column = [mean - t * error for mean, t, error in zip(means, distances, errors, strict=True)]  # bootstrap-t
     return [ResampledMean(mean, resampled, n_documents) for mean, resampled in zip(means, values_by_column, strict=True)]
 
 
 def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
-    """Return how far the mean of each resample is from that of the data, in standard errors of the resample; rows are sorted.
+    """Return the distance of each resample's mean from the data's, in the resample's standard errors, (k, n_samples), sorted.
 
     totals (Floats): Sums over the documents in each resample, (2 + 3 k, n_samples): a row for the number of values, one for its
         square; then, for k columns of values, k rows of residual (`_residuals`), k of residual^2, k of residual * number.
-    RETURNS (Floats): Shape (k, n_samples).
     """
     sizes, squared_sizes = totals[:2]
     sums, squares, products = np.split(totals[2:], 3)  # (k, n_samples) each
@@ -207,8 +206,8 @@ def _residuals(values: Floats, codes: Ints, counts: Floats) -> tuple[float, Floa
     sums = np.bincount(codes, weights=offsets)
     mean = sums.sum() / counts.sum()
     residuals = sums - mean * counts
-    size = np.bincount(codes, weights=np.abs(offsets)) + abs(mean) * counts
-    is_noise = math.sqrt(np.sum(residuals**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(size**2))
+    scale = np.bincount(codes, weights=np.abs(offsets)) + abs(mean) * counts  # size of the terms that residuals are made of
+    is_noise = math.sqrt(np.sum(residuals**2)) <= ROUNDING_NOISE * math.sqrt(np.sum(scale**2))
     return float(values[0] + mean), np.zeros_like(residuals) if is_noise else residuals
 
 
@@ -244,7 +243,7 @@ def paired_difference(
 
 
 class ResampledError(ResampledFigure):
-    """A calibration error. `values` (of resamples) and `corrected` are less the noise of the bins, so they may be below 0."""
+    """A calibration error. The noise of bins is subtracted from `values` (resamples) and `corrected`, which may be below 0."""
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the interval of the true error, which is never below 0: resamples below 0 count as 0.
@@ -259,10 +258,10 @@ class ResampledError(ResampledFigure):
         return self.above_zero().interval(coverage)
 
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
-        """Return the interval of this true error less another method's: below 0, this method is better calibrated.
+        """Return the interval of the true difference "this error - other error"; below 0, this method is better calibrated.
 
-        other (ResampledError): The other's error by the same documents, n_samples and seed. coverage (float): Confidence level.
-        RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples. C002: other resamples.
+        other (ResampledError): Another method's error, by the same documents and seed. coverage (float): Confidence level.
+        RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples. C002: `other` has other resamples.
 
             >>> hits, documents = [1, 1, 1, 0] * 10, np.arange(40) // 4
             >>> raw, new = (resample_error([score] * 40, hits, documents) for score in (0.9, 0.76))
@@ -284,7 +283,7 @@ class ResampledError(ResampledFigure):
 
 @dataclass(frozen=True, eq=False)
 class ErrorSums:
-    """Sums of gaps (score - hit) by document, from which errors of resamples follow. A cell is a bin of a group, with pairs.
+    """Sums of gaps (score - hit) by document, which give the errors of resamples. A cell is a nonempty bin of one group.
 
     sums: Sparse, (2 * cells, documents): sum of the gaps in each cell, then number of pairs in each cell, by document.
     groups: Sparse, (groups, cells): 1 if the cell belongs to the group, else 0.
@@ -329,6 +328,7 @@ class ErrorSums:
         """
         gaps, counts = np.split(sums, 2)
         group_counts = self.groups @ counts
+        # Without pairs, gaps are 0: 1 as divisor makes the result 0.
         squared_errors = self.groups @ (gaps**2 / np.maximum(counts, 1.0)) / np.maximum(group_counts, 1.0) - noise
         roots = np.where(group_counts > 0, np.sign(squared_errors) * np.sqrt(np.abs(squared_errors)), 0.0)
         return np.asarray(roots.sum(axis=0) / np.maximum((group_counts > 0).sum(axis=0), 1))
@@ -369,7 +369,8 @@ def resample_error(
     n_documents = len(distinct_documents)
     error_sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, n_documents, binner)
     noise = error_sums.noise()
-    estimate, corrected = (float(error_sums.errors(error_sums.total(), subtracted)[0]) for subtracted in (0.0, noise))
+    total = error_sums.total()
+    estimate, corrected = float(error_sums.errors(total, 0.0)[0]), float(error_sums.errors(total, noise)[0])
     # A resample has the noise twice: that of the sample, and that of resampling it.
     values = error_sums.errors(resample_sums(error_sums.sums, n_samples, seed), 2 * noise)
     return ResampledError(estimate, values, n_documents, corrected)
@@ -379,7 +380,7 @@ def error_interval(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
     n_samples: int = 1000, seed: int = 0, coverage: float = 0.95, groups: ArrayLike | None = None,
 ) -> Interval | None:  # fmt: skip
-    """Return the interval, with level `coverage`, of the true l2 calibration error (SMCE, or GMCE over one group's pairs).
+    """Return the interval of the true l2 calibration error: SMCE for the pairs of all tags, GMCE for those of one tag group.
 
     The true error is the error in the same bins with endless data. The measured error is larger by the bins' noise and may be
     above `high`. Simulated 95 % intervals covered the true error in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 %
@@ -398,10 +399,10 @@ def mean_gmce_interval(
     pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
     n_samples: int = 1000, seed: int = 0,
 ) -> Interval | None:  # fmt: skip
-    """Return the 95 % interval by document of the true mean GMCE, unweighted, over groups with pairs; None without pairs.
+    """Return the 95 % interval by document of the true mean GMCE, the unweighted mean error of all groups with pairs.
 
-    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. documents: Document of each. scores: n scores that replace
-        raw ones. n_bins (int): Number of bins of each group. n_samples (int): Resamples. seed (int): Seed of random numbers.
+    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. documents: Document of each pair. scores: n scores in place
+        of raw ones. n_bins (int): Bins of each group. n_samples (int): Resamples. RETURNS (Interval): None without pairs.
     """
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.find(pairs.tags))

@@ -18,10 +18,9 @@ def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
 
 
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
-    """Return the calibration error of the N pairs in a table of bins b.
+    """Return the calibration error of the N pairs in a table of bins b. RAISES C001: an unknown norm.
 
     norm (str): "l2" for sqrt(sum_b |b|/N (mean score - mean hit)^2), "l1" for sum_b |b|/N |mean score - mean hit|.
-    RAISES C001: another norm.
     """
     if norm not in ("l1", "l2"):
         raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
@@ -121,9 +120,8 @@ def mce(
     """Return the marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
 
     pairs (Pairs): n pairs. scores (ArrayLike | None): n scores that replace raw ones. n_bins (int): Bins of equally many pairs.
-    min_pairs (int): Tags with fewer pairs are left out.
+    min_pairs (int): Tags with fewer pairs are left out. RAISES C001: it is not a whole number of at least 1.
     RETURNS (tuple): (error, None if no tag has enough pairs; dict of column of a tag -> its l2 error).
-    RAISES C001: min_pairs is not a whole number of at least 1.
 
         >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
         >>> round(mce(pairs, min_pairs=2)[0], 6)
@@ -132,9 +130,9 @@ def mce(
     check_count("min_pairs", min_pairs)
     values_of_pairs = pairs.scores if scores is None else np.asarray(scores)
     order = np.argsort(pairs.tags, kind="stable")
-    present, starts, counts = np.unique(pairs.tags[order], return_index=True, return_counts=True)
+    distinct_tags, starts, counts = np.unique(pairs.tags[order], return_index=True, return_counts=True)
     per_tag: dict[int, float] = {}
-    for tag, start, count in zip(present, starts, counts, strict=True):
+    for tag, start, count in zip(distinct_tags, starts, counts, strict=True):
         if count >= min_pairs:
             index = order[start : start + count]
             value = calibration_error(values_of_pairs[index], pairs.hits[index], n_bins)

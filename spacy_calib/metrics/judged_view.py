@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from ..pairs.scored_corpus import ScoredCorpus
     from .metric import Metric
 
-# A label that is never right is reported from so many predictions on.
-MANY = 20
+MANY = 20  # a label that is never right is reported from so many predictions on
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Pairs with gold of a kind (tokens, documents or entities), with the settings of their evaluation and their positions.
+    """Scored tokens, documents or entities with gold, their positions in the text, and the settings of their evaluation.
 
     kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): Name of each tag. groups (Groups): Groups of tags.
     n_bins (int): Number of adaptive bins. seed (int): Seed of random numbers. metrics (Mapping): Short name -> `Metric`.
@@ -50,8 +49,8 @@ class JudgedView(JudgedPairs):
         """Return tag (a column) -> indices of its pairs, for the tags that have any."""
         order = np.argsort(self.pairs.tags, kind="stable")
         present, firsts = np.unique(self.pairs.tags[order], return_index=True)
-        slices = np.split(order, firsts[1:])
-        return {int(tag): index for tag, index in zip(present, slices, strict=True) if tag >= 0} if len(order) else {}
+        slices = np.split(order, firsts)[1:]  # without the part before the first tag, which is empty
+        return {int(tag): index for tag, index in zip(present, slices, strict=True) if tag >= 0}
 
     def group_name(self, tag: int) -> str:
         """Return the name of the group of a tag (a column); "" if it has none."""
@@ -62,8 +61,7 @@ class JudgedView(JudgedPairs):
 def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
     """Build a JudgedView of the corpus's tokens with gold, or of its documents if the source labels documents.
 
-    labels (Sequence[str]): Labels of the source, by column (`corpus.names` begins with them).
-    settings: Other fields of the `JudgedView`, such as groups.
+    labels (Sequence[str]): Labels of the source, by column. settings: Other fields of the `JudgedView`, such as groups.
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags
@@ -86,7 +84,7 @@ def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any
 
 
 def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:
-    """Return the indices of pairs that are a token (not white space) with its predicted label; for entities, of all pairs.
+    """Return the indices of the pairs whose tag is the predicted label of their token (not white space); for entities, all.
 
     view (JudgedView): The pairs. corpus (ScoredCorpus): The corpus that the view was built from, with the predicted labels.
     """
@@ -101,15 +99,15 @@ def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]
     """Return the labels that are the top label in the pairs of `view` MANY times or more and never right, most frequent first.
 
     labels (Sequence[str]): Name of each tag; pairs with other tags are left out.
-    RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each such label.
+    RETURNS (list): "label", "predicted" (how many times) and "promised" (sum of calibrated scores) of each of them.
     """
     top, n = top_pairs(view.pairs), len(labels)
     top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]  # with a tag that is one of the labels
     tags = view.pairs.tags[top]
-    n_predicted, right, expected_hits = (
-        np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])
-    )
-    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (right == 0)).tolist()
+    n_predicted = np.bincount(tags, minlength=n)
+    n_right = np.bincount(tags, view.pairs.hits[top], n)
+    expected_hits = np.bincount(tags, view.calibrated[top], n)
+    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (n_right == 0)).tolist()
     tags_never_right.sort(key=lambda tag: (-n_predicted[tag], labels[tag]))
     return [
         {"label": labels[tag], "predicted": int(n_predicted[tag]), "promised": float(expected_hits[tag])}

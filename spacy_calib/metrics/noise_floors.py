@@ -57,7 +57,7 @@ def mean_gmce_floor(
         NoiseFloor(mean=0.0, q95=0.0)
     """
     probabilities = as_probabilities("scores", pairs.scores if scores is None else scores)
-    as_hits(pairs.hits, len(probabilities))
+    as_hits(pairs.hits, len(probabilities))  # raises C002 if there is not one score for each pair
     binner = make_binner(n_bins)
     check_count("n_samples", n_samples)
     # One stream of random numbers for all groups: their hits are independent.

@@ -12,8 +12,7 @@ from ..pairs.pairing import top_pairs
 from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
 from .metric import MeanLoss
 
-# Log loss clips probabilities to this distance from 0 and 1: otherwise a single miss with score 1 would make it infinite.
-CLIP = 1e-6
+CLIP = 1e-6  # log loss clips probabilities to this distance from 0 and 1: else a single miss with score 1 makes it infinite
 
 
 def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
@@ -96,7 +95,7 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
 def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) -> Floats:
     """Return the accuracy of the highest-scored pairs, for each share of all pairs that may be accepted.
 
-    Of equal scores at the cut as many are accepted as fit, with their average accuracy: their order is arbitrary.
+    If only some pairs of equal score can be accepted, these count with the average accuracy of all that have this score.
     scores, hits (ArrayLike): n > 0 scores and hits. shares (ArrayLike): m shares of pairs to accept, in (0, 1].
     RETURNS (Floats): Share of hits among the accepted pairs for each of the shares, (m,).
     RAISES C001: values out of range. C002: lengths differ.
@@ -111,16 +110,16 @@ def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Parts of the Brier score of n pairs, which are in bins of scores; a "mean" is over the pairs.
+    """Parts of the Brier score of n pairs that are sorted into bins by score; "mean (...)" averages over all pairs.
 
     q and y: score and hit of a pair; q_b and p_b: mean score and share of hits of its bin; p: share of hits of all pairs.
     reliability (float): mean (q_b - p_b)^2, the squared calibration error (Nguyen & O'Connor 2015, eq. 1).
     refinement (float): mean p_b (1 - p_b) = uncertainty - resolution (eq. 1); low if scores separate hits from misses.
     resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p), the Brier score of predicting p for every pair.
-    within_variance (float): mean (q - q_b)^2. within_covariance (float): 2 mean (q - q_b)(y - p_b). The bins hide both
-        (Stephenson, Coelho & Jolliffe 2008); they are 0 if all scores of a bin are equal.
+    within_variance (float): mean (q - q_b)^2. within_covariance (float): 2 mean (q - q_b)(y - p_b). Both come from the
+        differences of scores within bins, and are 0 if all scores of a bin are equal (Stephenson, Coelho & Jolliffe 2008).
     sharpness (float): Variance of the scores (Murphy & Winkler 1987). claimed (float): mean q (1 - q), the refinement expected
-        from the scores (far below `refinement`: overconfident). n, bins (int): Number of pairs, and of bins with pairs.
+        from the scores. One far below `refinement` shows overconfidence. n, bins (int): Number of pairs, and of filled bins.
     """
 
     reliability: float

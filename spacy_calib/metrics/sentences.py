@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-# Scores are called too high or too low if the mean gap is at least this share of the mean absolute gap.
-ONE_WAY = 0.5
+ONE_WAY = 0.5  # scores are called too high or too low if the mean gap is at least this share of the mean absolute gap
 # If the scores of labels that are never right add up to so many hits, scores that look calibrated overall are not called so.
 PROMISED = 3.0
-# Labels that a sentence names.
-_MOST_NAMES = 8
+_MOST_NAMES = 8  # maximum number of labels that a sentence names
 
 
 def warn_of_never_right(rows: Sequence[dict[str, Any]]) -> str | None:
-    """Return a warning about labels that are predicted but never right; None if there are none. rows: From `never_right`."""
+    """Return a warning about labels that are predicted but never right; None if there are none.
+
+    rows (Sequence[dict]): For each such label the "label", how often it is "predicted", and "promised": the sum of its scores.
+    """
     if not rows:
         return None
     listing = ", ".join(f"{row['label']} ({row['predicted']:,} times)" for row in rows[:_MOST_NAMES])
@@ -24,9 +25,9 @@ def warn_of_never_right(rows: Sequence[dict[str, Any]]) -> str | None:
     return f"Predicted and never right: {listing}{ending}{note}. Do the model and the gold use the same labels?"
 
 
-def leaning_in_words(excess: float, off: float) -> str:
-    """Describe whether scores are too high or too low. excess: Mean score - share right. off: Mean absolute gap of the bins."""
-    if abs(excess) < ONE_WAY * off:
+def leaning_in_words(excess: float, error: float) -> str:
+    """Describe whether scores are too high or too low. excess: Mean score - accuracy. error: ECE, the mean absolute gap."""
+    if abs(excess) < ONE_WAY * error:  # gaps in both directions cancel out in the mean
         return "some too high and some too low"
     return f"mostly too {'high' if excess > 0 else 'low'}"
 

@@ -20,12 +20,9 @@ from .table import error_row
 
 # A slice with fewer tokens or entities, or documents, is not evaluated.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2
-# Minimum number of tokens or entities in each bin of a slice.
-_MIN_PER_BIN = 20
-# False discovery rate: on average, no more than this share of the slices that are reported as off are so by chance.
-RATE = 0.05
-# The overdispersion among all documents counts as much as this number of documents of a slice.
-_PRIOR = 10.0
+_MIN_PER_BIN = 20  # minimum number of tokens or entities in each bin of a slice
+RATE = 0.05  # false discovery rate: on average, at most this share of the slices that are reported as off are calibrated
+_PRIOR = 10.0  # the overdispersion among all documents counts as much as this number of documents of a slice
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispers
     The test is a t test of the documents' summed gaps. The variance of their sum is at least the variance for independent
     calibrated scores, the sum of score * (1 - score). The degrees of freedom are one less than the number of documents of equal
     size that would give as much evidence (Kish 1965). With few documents the test rejects less often than its level.
-    scores, hits, documents: Score, hit and document of each token or entity. overdispersion (float | None): From
-        `document_overdispersion` of all data, if these are a part of them: it counts as much as ten documents of the part.
+    scores, hits, documents: Score, hit and document of each token or entity. overdispersion (float | None): For a part of the
+        data the `document_overdispersion` of all data. The variance then includes it with the weight of ten documents.
     RETURNS (Gap | None): None without scores. RAISES C001: values out of range. C002: lengths differ.
     """
     from scipy.special import stdtr, stdtrit
@@ -98,7 +95,7 @@ def _sum_with_error(
 
 
 def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
-    """Return the variance of documents' summed gaps (score - hit) over that of independent calibrated scores; at least 1."""
+    """Return the variance of documents' sums of score - hit, divided by that of independent calibrated scores; at least 1."""
     probabilities, right, codes, n_documents = _check_arrays(scores, hits, documents)
     independent_variance = float((probabilities * (1.0 - probabilities)).sum())
     if n_documents < 2 or not independent_variance:
@@ -108,20 +105,20 @@ def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: Array
 
 
 def _check_arrays(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> tuple[Floats, NDArray[np.bool_], Ints, int]:
-    """Return (scores, hits, document of each as a number from 0, number of documents). RAISES C001, C002: not valid."""
+    """Return (scores, hits, document number of each, number of documents). RAISES C001: out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     codes, n_documents = document_codes(documents, len(probabilities))
     return probabilities, as_hits(hits, len(probabilities)), codes, n_documents
 
 
 def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
-    """Return which p values are significant at false discovery rate RATE (Benjamini, Hochberg 1995). RAISES C001: bad p."""
+    """Return which p values are significant at false discovery rate RATE. RAISES C001: a p value is not in [0, 1]."""
     values = np.asarray(p, dtype=np.float64)
     invalid = values[(values < 0) | (values > 1)]
     if len(invalid):
         raise calib_error("C001", name="p", wanted="numbers from 0 to 1", given=invalid[0])
     order: Ints = np.argsort(values, kind="stable")
-    # All hypotheses are rejected up to the last one whose p value is below the line RATE * rank / number.
+    # All are rejected up to the last one whose p value is below the line RATE * rank / number (Benjamini & Hochberg 1995).
     below_line = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
     is_discovery = np.zeros(len(values), dtype=bool)
     is_discovery[order[: below_line[-1] + 1 if len(below_line) else 0]] = True
@@ -129,14 +126,14 @@ def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
 
 
 def slices_by(values: Sequence[str | None], docs: Ints, indices: Ints) -> dict[str, Ints]:
-    """Return distinct value -> the indices that belong to the Docs with that value; sorted by value.
+    """Group the pairs of tokens (or entities) by a value of their Docs: return value -> indices of pairs, sorted by value.
 
-    values (Sequence): The value of each Doc, or None for no slice. docs, indices (Ints): Doc of each token or entity, and the
-        index of its pair, shape (n,).
+    values (Sequence): The value of each Doc; None leaves its tokens out. docs (Ints): Number of each token's Doc, shape (n,).
+    indices (Ints): Index of each token's pair, (n,).
     """
     distinct = sorted({value for value in values if value is not None})
     number_of = {value: number for number, value in enumerate(distinct)}
-    numbers = np.array([-1 if value is None else number_of[value] for value in values], dtype=np.intp)[docs]  # by index
+    numbers = np.array([-1 if value is None else number_of[value] for value in values], dtype=np.intp)[docs]  # of each token
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(distinct) + 1))
     return {value: indices[order[bounds[number] : bounds[number + 1]]] for value, number in number_of.items()}
@@ -145,13 +142,13 @@ def slices_by(values: Sequence[str | None], docs: Ints, indices: Ints) -> dict[s
 def judge_slices(
     judged_pairs: JudgedPairs, slices: Mapping[str, Ints], among: Ints, n_bins: int = 10, seed: int = 0
 ) -> dict[str, Any]:
-    """Evaluate the scores of judged_pairs in each slice: those that are significantly off first, then the largest gaps.
+    """Evaluate the scores of judged_pairs in each slice. Significantly wrong slices come first, then the largest gaps.
 
-    slices (Mapping): Name -> indices of the pairs of its tokens (or entities) with their top labels. among (Ints): Indices of
-        the pairs of all tokens with their top labels, (n,): by these it is measured how much documents vary. n_bins (int):
-        Maximum number of bins of a slice; small slices have fewer. seed (int): Seed of the random numbers.
-    RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices left out. "rows": for each other slice
-        "slice" (its name), the fields of the `Gap` of its top labels, the errors of these pairs as in `error_row` (without
+    slices (Mapping): Name of a slice -> indices of the pairs of its tokens (or entities) with their predicted labels.
+    among (Ints): Indices of the pairs of all tokens with their predicted labels, (n,), which show how much documents vary.
+    n_bins (int): Maximum number of bins of a slice; small slices have fewer. seed (int): Seed of the random numbers.
+    RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices that were left out. "rows": a dict for
+        each other slice, with its name ("slice"), the fields of its `Gap`, its errors under the keys of `error_row` (without
         "group" and "tags"), and "off": whether its scores are significantly too high or too low.
     """
     calibrated, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents

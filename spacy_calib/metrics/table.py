@@ -28,11 +28,11 @@ def calibration_table(
 ) -> dict[str, Any]:
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
-    pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
+    pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Groups of tags.
     n_bins (int): Number of adaptive bins. seed (int): Seed of the random numbers of intervals and noise floors.
-    documents (Ints | None): Of each pair, for intervals. unit (str): What counts as a document. metrics: Short name -> metric.
+    documents: Document of each pair; None gives no intervals. unit: What counts as a document. metrics: Short name -> metric.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": unit and number of the documents, None if they are not known;
-        "errors": an `error_row` for all pairs ("all", SMCE) and for each group (GMCE), and the mean of the groups ("mean");
+        "errors": by `error_row` the l2 calibration error of all pairs ("all"), of each group, and the groups' average ("mean");
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": loss -> {"value", "low", "high"}.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
@@ -95,18 +95,18 @@ def _mean_row(
 
 
 def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
-    """Return part of a table row: "debiased", "true_low", "true_high" of the interval, "floor", "floor95"; None if unknown."""
+    """Return the fields "debiased", "true_low", "true_high" from interval, "floor", "floor95" from floor; None if unknown."""
     keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
-    fields = {name: getattr(interval, key, None) for name, key in keys.items()}
+    fields = {name: getattr(interval, key, None) for name, key in keys.items()}  # an interval that is None has no attributes
     return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}
 
 
 def _loss_changes(
     pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int, metrics: Mapping[str, Metric]
 ) -> dict[str, dict[str, float | None]]:
-    """Return how calibration changes those of `metrics` that are mean losses (log loss): calibrated - raw; below 0 is better.
+    """Return how calibration changes each mean loss (such as log loss) in `metrics`: calibrated - raw; below 0 is better.
 
-    RETURNS (dict): Short name -> {"value", "low", "high"}: change and its 95 % interval by document; None each if not known.
+    RETURNS (dict): Short name -> {"value", "low", "high"}: change and its 95 % interval by document; None if not known.
     """
     # A single document gives a value without an interval.
     document_of_pair = np.zeros(len(pairs)) if documents is None else documents

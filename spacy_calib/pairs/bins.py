@@ -76,7 +76,7 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
 
 
 def fixed_edges(n_bins: int) -> Floats:
-    """Return the lower ends of bins 1, 2, ... of n_bins bins of equal width on [0, 1]. RAISES C001: n_bins is no count."""
+    """Return the lower ends of bins 1, 2, ... of n_bins equally wide bins on [0, 1]. RAISES C001: n_bins is no integer > 0."""
     return np.arange(1, check_count("n_bins", n_bins)) / n_bins
 
 
@@ -96,7 +96,7 @@ def between(low: Floats, high: Floats) -> Floats:
 
 
 def edges_between(edges: Floats, scores: Floats) -> Floats:
-    """Move edges, lower ends of bins, each to a number between its two neighbours in `scores`; no score changes its bin."""
+    """Move the lower ends of bins (edges) between scores, so that a fit saves no score. No score changes its bin."""
     distinct = np.unique(scores)
     next_score = np.searchsorted(distinct, edges)  # index of the lowest score that reaches each edge
     is_finite = next_score < len(distinct)

@@ -26,7 +26,7 @@ _TOKENS, _MOST = 200, 100  # minimum of the mean number of tokens in a run, and 
 
 
 class SourceDocument(NamedTuple):
-    """A source document: unit (DOCUMENT, SENTENCE, TEXT or DOC), key (unique within unit and file), number of its gold file."""
+    """A source document: its kind (unit: DOCUMENT, SENTENCE, TEXT or DOC), key (unique in unit and file), its file's number."""
 
     unit: str
     key: Hashable
@@ -54,7 +54,7 @@ class DocumentNumbers:
 
     @property
     def unit(self) -> str:
-        """The units of all documents in words, such as "document or sentence". DOC includes SENTENCE, a Doc of one sentence."""
+        """The units of all documents in words, such as "document or text". With both DOC and SENTENCE, only DOC is named."""
         units = self._units - ({SENTENCE} if DOC in self._units else set())
         return " or ".join(sorted(units)) or DOC
 
@@ -83,7 +83,7 @@ def by_unit(unit: str, n: int) -> str:
 
 
 def document_codes(documents: ArrayLike, n: int) -> tuple[Ints, int]:
-    """Return (number of each pair's document, from 0; number of documents). documents: n names. RAISES C002: not n of them."""
+    """Return (number of each pair's document from 0, number of documents). documents: n names. RAISES C002: other length."""
     names = np.asarray(documents)
     if names.shape != (n,):
         what = "A bootstrap over documents"
@@ -118,7 +118,7 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
     for fold in progress.track(range(int(folds.max(initial=-1)) + 1)):
         test, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         fold_scores = score(train, test)
-        if fold == 0:
+        if fold == 0:  # the first scores show the other dimensions
             scores = np.empty((*fold_scores.shape[:-1], len(folds)))
         scores[..., test] = fold_scores
     return scores
@@ -153,21 +153,20 @@ def runs_of(documents: Ints, starts: NDArray[np.bool_]) -> Ints | None:
     runs, n_runs = np.zeros(len(documents), dtype=np.intp), 0
     for number in numbers.tolist():
         tokens = np.flatnonzero(documents == number)
-        places = np.flatnonzero(starts[tokens])  # where the document may be cut: before these of its tokens
-        places = places if places.max(initial=0) else np.arange(len(tokens))  # no start after the first token: anywhere
+        allowed_cuts = np.flatnonzero(starts[tokens])  # the document may be cut before these of its tokens
+        if not allowed_cuts.max(initial=0):  # no sentence begins after the first token: it may be cut anywhere
+            allowed_cuts = np.arange(len(tokens))
         n_parts = max(1, round(len(tokens) / size))
-        targets = np.arange(1, n_parts) * len(tokens) / n_parts  # cuts into equal parts; each moves to the next place
-        cuts = np.unique(places[np.minimum(np.searchsorted(places, targets), len(places) - 1)])
+        equal_cuts = np.arange(1, n_parts) * len(tokens) / n_parts  # into equal parts; each moves to the next allowed cut
+        next_allowed = np.minimum(np.searchsorted(allowed_cuts, equal_cuts), len(allowed_cuts) - 1)
+        cuts = np.unique(allowed_cuts[next_allowed])
         runs[tokens] = n_runs + np.searchsorted(cuts[cuts > 0], np.arange(len(tokens)), side="right")
         n_runs = int(runs[tokens[-1]]) + 1
     return runs
 
 
 def caveat_of(unit: str, n: int) -> str:
-    """Return a sentence for users on why intervals by document are too narrow; "" for real documents.
-
-    unit (str): What counts as a document, such as "sentence". n (int): How many there are.
-    """
+    """Return a sentence on why intervals are too narrow if n sentences or runs (unit) stand for documents, else ""."""
     if unit == RUN:
         return (
             f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {count_in_words(RUN, n)}, so that "

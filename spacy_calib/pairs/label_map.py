@@ -21,12 +21,11 @@ from ..types import OUTSIDE, Ints
 
 LabelMap = Mapping[str, str]
 _MOST_NAMES = 8  # maximum number of labels that a message names
-# Labels that need no quotes, in a map and in a shell.
-_PLAIN = re.compile(r"[\w.:+*/@%^-]*")
+_PLAIN = re.compile(r"[\w.:+*/@%^-]*")  # labels that need no quotes, in a map and in a shell
 
 
 def map_to_paste(pairs: Mapping[str, str]) -> str:
-    """Return label -> gold label as text for `--map`, "PERSON=PER,GPE=LOC" or ""; if quotes are needed, a file with it."""
+    """Return label -> gold label as text for `--map`, such as "PERSON=PER"; if labels need quotes, describe a file to write."""
     if all(_PLAIN.fullmatch(label) for pair in pairs.items() for label in pair):
         return ",".join(f"{label}={gold_label}" for label, gold_label in pairs.items())
     return f"map.json, a file with {json.dumps(dict(pairs), ensure_ascii=False)}"
@@ -35,7 +34,7 @@ def map_to_paste(pairs: Mapping[str, str]) -> str:
 def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
     """Read a label map from text, "PERSON=PER,GPE=LOC", or a path to .json (an object) or .tsv (two columns); check a Mapping.
 
-    RETURNS (dict): Label of the component -> gold label; "" for a label without counterpart (DATE=). RAISES C162: no map.
+    RETURNS (dict): Component's label -> gold label, "" for none (DATE=). RAISES C162: unreadable, empty, or no pairs of labels.
     """
     if isinstance(text_or_path, Mapping):
         return check_map(list(text_or_path.items()), "of the call")
@@ -52,7 +51,7 @@ def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
 
 
 def check_map(pairs: Iterable[Sequence[Any]], origin: object) -> dict[str, str]:
-    """Return pairs of labels as a dict. origin: Source, for errors. RAISES C162: no pairs of labels, or a label twice."""
+    """Return pairs (label, gold label) as a dict. origin: Named in errors. RAISES C162: no pairs of labels, or one twice."""
     table: dict[str, str] = {}
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(label, str) for label in pair) or not pair[0].strip():
@@ -91,7 +90,7 @@ def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool 
 
 
 def merge_labels(counterparts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return (the distinct gold labels in `counterparts`, by first occurrence; the index of each counterpart there, -1: "")."""
+    """Return (the distinct gold labels in counterparts, by first occurrence; index of each counterpart in these, -1 for "")."""
     names = tuple(dict.fromkeys(filter(None, counterparts)))
     index_of = {name: i for i, name in enumerate(names)} | {"": -1}
     return names, np.array([index_of[name] for name in counterparts], dtype=np.intp)
@@ -103,8 +102,8 @@ class UnknownGold:
 
     n (int): Number of tokens with such a label (of spans, if only these have gold). share (float): n as a share of the tokens
     with gold other than "O". labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (predicted label,
-    unknown gold label, number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> its most
-    frequent gold label. unit (str): What n counts; "" for the unit that the component labels.
+    unknown gold label, number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> the gold label
+    that it may stand for. unit (str): What n counts, such as "entity"; "" for the unit that the component labels.
     """
 
     n: int
@@ -118,7 +117,7 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Build from numbers of tokens.
+        """Build from numbers of tokens by predicted and gold label.
 
         confusion_counts: (predicted label, gold label) -> number of tokens. n: Number of tokens with an unknown gold label.
         gold: Gold label -> number of tokens. labels: The labels of the component.

@@ -24,7 +24,7 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
     if columns.shape != (n_tokens,):
         raise calib_error("C002", what="Pairing", first="token", second="gold tag", n_first=n_tokens, n_second=columns.size)
     gold_tags = columns[marginals.rows]  # of the token of each marginal
-    keep = gold_tags != -2
+    keep = gold_tags != -2  # the token has a gold tag
     hits = gold_tags[keep] == marginals.tags[keep]
     n_units = int(np.count_nonzero(columns != -2))  # tokens with gold
     return Pairs(marginals.rows[keep], marginals.tags[keep], marginals.scores[keep], hits, n_units)
@@ -78,7 +78,7 @@ def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """n pairs (of a token and a label, or one for each span) with gold, before and after calibration.
+    """Scores of n predictions with gold, before and after calibration: of (token, label) pairs, or of spans.
 
     pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
     documents (Ints): Document of each pair. unit (str): What counts as a document, such as "sentence".

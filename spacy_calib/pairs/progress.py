@@ -40,12 +40,11 @@ class Progress:
 
     def parts(self, *sizes: float, stages: Iterable[str] = ()) -> list[Progress]:
         """Divide the stretch into parts of these relative sizes. stages: Their names; by default that of the stretch."""
-        shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
-        ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
+        shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]  # share of the stretch before each part
+        bounds = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
         names = [*stages] or [self.stage] * len(sizes)
-        parts = zip(names, ends, ends[1:], strict=False)
+        parts = zip(names, bounds, bounds[1:], strict=False)
         return [replace(self, start=start, stop=stop, stage=name) for name, start, stop in parts]
 
 
-# The default: reports nothing.
-UNREPORTED = Progress()
+UNREPORTED = Progress()  # the default: reports nothing

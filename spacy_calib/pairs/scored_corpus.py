@@ -14,8 +14,7 @@ from ..types import Floats, Ints, Pairs
 from .documents import DOCUMENT, TOKEN
 from .pairing import JudgedPairs
 
-# Right, wrong, and without known gold.
-RIGHT, WRONG, UNKNOWN = 1, 0, -1
+RIGHT, WRONG, UNKNOWN = 1, 0, -1  # UNKNOWN: without known gold
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class ScoredCorpus:
     labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
     raw, calibrated (Floats): Probability of the predicted label before and after calibration; NaN without one.
     right (NDArray[int8]): Whether the predicted label is a gold label: 1 or 0, -1 without label or gold.
-    rows, tags, columns (Ints): Of each of the m scores: token, ascending; tag, an index in names; column of the source.
+    rows, tags, columns (Ints): Token of each of the m scores, ascending; its tag, an index in names; its column in the source.
     tag_raw, tag_calibrated (Floats): The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is
     a gold label: 1 or 0, -1 without gold.
     origins (tuple[dict, ...]): "line", "file", "id", "meta" of each Doc, or ().
@@ -149,7 +148,7 @@ class ScoredCorpus:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of words in each row, shape (n,): 1 for a token, that of its text for a document, 0 for white space."""
+        """Number of words in each row, shape (n,): 1 for a token, 0 for white space, all words of its text for a document."""
         words = self.words.tolist()
         counts = (len(word.split()) if self.of_documents else not word.isspace() for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
@@ -165,7 +164,7 @@ class ScoredCorpus:
 
     def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:
         """Return a pair per token: its predicted label, and whether this is right. rows: Tokens with gold; None for all."""
-        # The tag of a pair is a column of the source, known from the token's score for this label.
+        # The number of a label is its column, except for lemmas, whose columns are edit trees: the token's entries have these.
         columns = self.labels.copy()
         matches = np.flatnonzero(self.tags == self.labels[self.rows])  # scores of predicted labels
         columns[self.rows[matches]] = self.columns[matches]
@@ -175,7 +174,7 @@ class ScoredCorpus:
         return JudgedPairs(pairs, self.calibrated[rows], self.documents[rows], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
-        """Return a pair for each span with gold: its score, and whether it is right. labels: Span labels of the source."""
+        """Return a pair for each span with gold: its score, and whether it is right. labels: The span label of each tag."""
         spans, column = self.spans, {label: i for i, label in enumerate(labels)}
         keep = np.flatnonzero(spans.right != UNKNOWN)
         column_of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)  # -1: unknown to the source

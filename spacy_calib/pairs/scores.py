@@ -45,10 +45,7 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
 
 
 def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
-    """Make marginals of the stored entries of a scipy sparse matrix (tokens, tags) that reach the threshold, duplicates summed.
-
-    RAISES C001: the threshold is out of range.
-    """
+    """Make marginals of a scipy sparse matrix (tokens, tags): entries that reach the threshold. RAISES C001: not in [0, 1)."""
     check_threshold(threshold)
     csr = matrix.tocsr(copy=True)
     csr.sum_duplicates()
@@ -73,7 +70,7 @@ class Scores(Protocol):
         """Return the entries (token, label and probability) whose probability reaches the threshold."""
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
-        """Return the probability of the label columns[i] at the token rows[i], for each i: 0 if absent, NaN: token not read."""
+        """Return the probability of each label columns[i] at token rows[i]; 0 if absent, NaN if the token was not read."""
 
 
 class DenseScores:
@@ -116,7 +113,8 @@ class LogitScores:
         logits = logits if self.temperature == 1.0 else np.divide(logits, self.temperature, dtype=np.float64)
         lowest = np.minimum.reduce(logits, axis=None, initial=0.0)
         highest = np.maximum.reduce(logits, axis=None, initial=0.0)
-        if not (lowest > -_SAFE_EXPONENT and highest < _SAFE_EXPONENT):  # their exponentials may overflow, or vanish
+        is_safe = lowest > -_SAFE_EXPONENT and highest < _SAFE_EXPONENT  # exponentials neither overflow nor vanish
+        if not is_safe:
             logits = logits.astype(np.float64)
             logits -= logits.max(axis=1, keepdims=True)
         odds = np.exp(logits, dtype=np.float64)

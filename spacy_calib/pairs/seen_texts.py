@@ -20,7 +20,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, each (n,): digest, number of words, number of its document, whether it is `whole`, else one sentence of it."""
+    """n texts, as arrays (n,): digest, number of words, number of the document, whether the text is all of it or a sentence."""
 
     digests: Digests
     words: Ints
@@ -66,14 +66,14 @@ class FitTextDigests(Serializable):
     salt: str = saved_field(text, "")
 
     def with_texts(self, units: TextUnits) -> FitTextDigests:
-        """Return digests with those of `units`, except texts of fewer than LEAST_WORDS words: not compared, easy to guess."""
+        """Return a copy that includes the digests of `units`, except texts below LEAST_WORDS words, which are easy to guess."""
         digests = salt_digests(units.digests[units.words >= LEAST_WORDS], self.salt)
         return FitTextDigests(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
     def overlap_with(self, units: TextUnits) -> TrainTestOverlap | None:
         """Return how much of other data (`units`) was in the fit data; None if nothing can be compared.
 
-        A document that is not a document of the fit as a whole is compared sentence by sentence.
+        A document that was in the fit data as a whole counts with all its words. Others are compared sentence by sentence.
         """
         is_long = units.words >= LEAST_WORDS
         digests = salt_digests(units.digests, self.salt)
@@ -87,9 +87,10 @@ class FitTextDigests(Serializable):
             return np.bincount(units.documents[mask], units.words[mask], n_documents).astype(np.float64)
 
         is_known_document = units.whole & is_known
-        is_sentence = ~units.whole & ~np.isin(units.documents, units.documents[is_known_document])  # of the other documents
-        words_compared = count_words(is_known_document) + count_words(is_sentence & is_comparable)
-        words_seen = count_words(is_known_document) + count_words(is_sentence & is_known)
+        # Sentences of the other documents.
+        is_other_sentence = ~units.whole & ~np.isin(units.documents, units.documents[is_known_document])
+        words_compared = count_words(is_known_document) + count_words(is_other_sentence & is_comparable)
+        words_seen = count_words(is_known_document) + count_words(is_other_sentence & is_known)
         is_compared = words_compared > 0
         if not is_compared.any():
             return None

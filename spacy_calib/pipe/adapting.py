@@ -42,7 +42,7 @@ from .state import PipeState
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
     """Adapt the calibration of a fitted pipe to another domain. The pipe is not changed: the caller gives it the new state.
 
-    The errors of the adapted scores replace the former ones in the pipeline's meta; a single document only removes these.
+    In the pipeline's meta, errors of the adapted scores replace the former errors; a single document only removes the former.
     inputs (FitInputs): Labelled documents of the other domain. Cut-offs stay, as adapted scores are still probabilities.
     RETURNS (tuple): The new state; the (token, tag) pairs with out-of-fold adapted scores, None for a single document; the
         adapted span steps with out-of-fold adapted scores of the spans, None if the pipe calibrates no spans.
@@ -82,9 +82,9 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
 
 
 def warn_of_adaptation(pipe: Calibrator, n_docs: int, overlap: Mapping[str, Any] | None) -> None:
-    """Warn if an adaptation to n_docs documents is unreliable: only one, texts of the fit, or other weights of the component.
+    """Warn of a single document, of texts that the fit has seen, and of a component that has other weights than at the fit.
 
-    overlap (Mapping | None): Overlap of the texts with the fit data (fields of a TrainTestOverlap); None if unknown.
+    n_docs (int): Number of documents. overlap (Mapping | None): Fields of the TrainTestOverlap with the fit; None if unknown.
     """
     if n_docs < 2:
         pipe.warn("CW13")
@@ -105,13 +105,13 @@ def adapt_tokens(
         the context computed from all tokens), for `adapt_spans`.
     """
     data, threshold = inputs.data, inputs.settings.threshold
-    # All pairs in text order, as a context looks at all tokens; `order` is the index of each, those with gold counted first.
+    # All pairs in text order, as a context looks at all tokens. `order`: index of each in data.pairs, then unlabelled_pairs.
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
     steps = [step for step in calibration_before.steps if not isinstance(step, Normalization)]
     predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))  # of pairs above the threshold
     index = np.flatnonzero(all_pairs.scores >= threshold)  # in `all_pairs`, of the pairs in `predictions`
     pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
-    has_gold = order[index] < len(data.pairs)
+    has_gold = order[index] < len(data.pairs)  # `order` counts the pairs with gold first
     with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)  # in `pairs`, `predictions`
     entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
@@ -157,7 +157,7 @@ def adapt_spans(
 
 @dataclass(frozen=True, eq=False)
 class FitComparison:
-    """The result of comparing a new fit with the former pipe, as it was and adapted to the same gold.
+    """The result of comparing a new fit with the former pipe, both unchanged and after an adaptation to the same gold.
 
     winner (str): What to keep: PRESENT (the former pipe), ADAPTED (that pipe, adapted) or FIT. why (str): Why they cannot be
         compared, or "". replacement (Replacement | None): The cross-validated losses; None if they cannot be compared.
@@ -195,8 +195,8 @@ class ScoredUnits:
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
         """Take the highest-scored label of each token or document, or all its labels if it may have several (`overlapping`).
 
-        judged_pairs (JudgedPairs | None): Labels with out-of-fold scores; None returns None. columns (Ints): Column in the new
-            fit, for the keys, of each label of the pipe that gave the scores; -1 if the fit lacks it; shape (n_labels,).
+        judged_pairs (JudgedPairs | None): Labels with out-of-fold scores; None returns None. columns (Ints): For each label
+            of the pipe that gave the scores its column in the new fit, which keys contain; -1 if the fit lacks it.
         """
         if judged_pairs is None:
             return None
@@ -207,7 +207,7 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare log losses of a new fit with those of the pipe that it would replace, as it was and adapted to the same gold.
+    """Compare log losses of a new fit and of the former pipe, both unchanged and after an adaptation to the same gold.
 
     fit, present (Calibrator): The new and the former pipe; `present` is adapted by this call. examples (Sequence): The gold of
         the fit under the label names of `present`, with Docs that the pipes before the source have processed.
@@ -261,7 +261,7 @@ def _units_to_compare(
 def _adapt_detached(
     pipe: Calibrator, examples: Sequence[Example]
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
-    """Adapt a pipe that was taken out of its pipeline to gold, and put the meta of the pipeline back as it was.
+    """Adapt a former pipe, which is in no pipeline any more, to gold, and leave the meta of `pipe.lookup.nlp` as it was.
 
     RETURNS (tuple): (token pairs, spans) with the scores before the adaptation, None for a kind that the pipe does not score;
         the calibration errors of the adapted scores, for the meta. RAISES CalibError: the pipe cannot read this gold.

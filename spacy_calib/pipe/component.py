@@ -66,7 +66,7 @@ def flag_tokens(
 ) -> Flags:
     """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each flagged one.
 
-    cutoffs (RecallCutoffs): One of P(inside an entity) if `per` is "all", one of P(type) for each type if it is "label".
+    cutoffs (RecallCutoffs): If its `per` is "all", P(inside an entity) flags tokens; if it is "label", P(type) of each type.
     scores (Scores): Raw scores of all labels. calibrated (CalibratedEntries): Calibrated scores of labels above the threshold.
     labels (Sequence[str]), annotation (Annotation): Label of each column of the scores, and the layer that the labels are of.
     threshold (float): Minimum raw score.
@@ -91,12 +91,12 @@ def flag_tokens(
 
 
 def _type_probabilities(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
-    """Return P(entity type) of the tokens `rows`, (n_types, len(rows)): by calibrated `entries`, else by raw `scores`."""
+    """Return P(type) of tokens `rows`, (n_types, len(rows)): of calibrated `entries`, or raw if the type has no entry there."""
     probabilities = np.zeros((len(types.names), len(rows)))
     for column, type_index in enumerate(types.of_label.tolist()):
         if type_index >= 0:  # a type has up to four labels (B-, I-, L- and U-), O has no type
             probabilities[type_index] += scores.scores_at(rows, np.full(len(rows), column))
-    for i in range(len(types.names)):
+    for i in range(len(types.names)):  # calibrated probabilities replace raw ones where the type has an entry
         probabilities[i] = np.where(entries.has_type(i)[rows], entries.type_probability(i)[rows], probabilities[i])
     return probabilities
 
@@ -169,7 +169,7 @@ class Calibrator(Pipe, PipeSettings):
 
     @property
     def name(self) -> str:
-        """Name of the pipe, set by `Language.add_pipe`. RAISES C113 (when set): a pipeline with such a pipe cannot be saved."""
+        """Name of the pipe, set by `Language.add_pipe`. RAISES C113 (when set): a saved pipeline cannot use this name."""
         return self._name
 
     @name.setter
@@ -194,7 +194,7 @@ class Calibrator(Pipe, PipeSettings):
         return self
 
     def _check_prefix(self, nlp: Language) -> None:
-        """Check that no other pipe of this pipeline uses the prefix. RAISES C025: one does."""
+        """Check that no pipe of another name in this pipeline uses the prefix. RAISES C025: one does."""
         for other_name, pipe in nlp.components:
             if isinstance(pipe, Calibrator) and pipe.attr == self.attr and pipe is not self and other_name != self.name:
                 raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other_name}'")
@@ -305,7 +305,7 @@ class Calibrator(Pipe, PipeSettings):
         return self._calibrate(readable, scores)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
-        """Select the Docs that the source can read, and warn of the others; None if no Doc has tokens, or no component."""
+        """Select the Docs that the source can read, and warn of the others; None without tokens or without the component."""
         if not any(map(len, docs)):  # warnings are given once: not for texts without anything to score
             return None
         if self.learned.tokens.maps is None:
@@ -323,8 +323,8 @@ class Calibrator(Pipe, PipeSettings):
         """Take top labels as the predictions on Docs without labels, and put them and their hashes into `readable`."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
-        own_scores = scores.inner if isinstance(scores, MappedScores) else scores  # of the labels before the label map
-        marginals = own_scores.marginals_above(self.threshold)
+        unmapped_scores = scores.inner if isinstance(scores, MappedScores) else scores  # of the component's labels
+        marginals = unmapped_scores.marginals_above(self.threshold)
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
@@ -411,9 +411,9 @@ class Calibrator(Pipe, PipeSettings):
     def adapt(self, examples: Iterable[Example], *, max_unknown: float = 1.0) -> Calibrator:
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold.
-        max_unknown (float): Maximum share of gold labels that the component does not know.
-        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
+        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold. max_unknown: Highest
+            share of gold labels that the component does not know. RAISES C216: the pipe is not fitted. C021 to C024, C028, C033
+            to C035: the component cannot be calibrated. C030 to C032, C003, C164: the gold is missing or of another kind.
         """
         from .adapting import learn_adaptation  # only an adaptation needs it
         from .fitting import FitArguments, read_fit_inputs
@@ -446,7 +446,7 @@ class Calibrator(Pipe, PipeSettings):
         return dump(self._state())
 
     def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the bytes of `to_bytes`; `exclude` has no effect. RAISES C010 to C012: invalid. C020: other labels."""
+        """Load the bytes of `to_bytes`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: labels were removed."""
         self._load(bytes_data, "the bytes given")
         return self
 
@@ -457,7 +457,7 @@ class Calibrator(Pipe, PipeSettings):
         (folder / _FILE).write_bytes(self.to_bytes())
 
     def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the folder of `to_disk`; `exclude` has no effect. RAISES C010 to C012: an invalid file. C020: other labels."""
+        """Load the folder of `to_disk`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: labels were removed."""
         file = Path(path) / _FILE
         try:
             data = file.read_bytes()
@@ -477,7 +477,7 @@ class Calibrator(Pipe, PipeSettings):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Set a saved state; on failure nothing changes. RAISES C742, C020: the source has other further scores, or labels."""
+        """Set a saved state; on failure nothing changes. RAISES C742: other further scores in source. C020: other labels."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)  # the source that the label map wraps: it has the labels and settings
         context = state.tokens.context  # FurtherScores use other scores that the source has of each document

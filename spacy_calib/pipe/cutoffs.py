@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """Return scored tokens (`corpus`) with gold entities (`examples`), for recall cut-offs. RAISES C308: no P(O) is read."""
+    """Return scored tokens (`corpus`) with gold entities (`examples`), for recall cut-offs. RAISES C308: P(O) is not read."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
@@ -62,8 +62,8 @@ def precision_cutoffs(
     pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
     confidence (float): Confidence that the precision is reached, in (0, 1).
     per (str): "all": one cut-off, under the key "all"; "label" or "group": one for each label or group, under its name.
-    sample (SampledAnswers | None): The answers that `pairs` are from, sampled above former cut-offs. A former cut-off is kept
-        or raised: answers below the highest one of their key are left out, and if all others may be accepted it stays.
+    sample (SampledAnswers | None): The sample that gave `pairs`, if drawn above former cut-offs. Answers below the highest
+        former cut-off of their key are left out. If all others may be accepted, this cut-off stays, else a higher one is found.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
         cut-offs, and "rows": per "key" the "cutoff", number of "entities" (or "documents"), number "kept" (accepted), "share"
         (kept / all), "precision" (right / kept), and "low" and "high", the prediction interval of the precision.
@@ -83,22 +83,25 @@ def precision_cutoffs(
     required = targets or dict.fromkeys([*all_keys, *keys], precision)  # key -> required precision
     cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)  # {}: no values yet
     thresholds = find_thresholds(scores, hits, documents, keys.tolist(), required, cutoffs.level)
+    unit = "entities" if event else "documents"
     rows: dict[str, dict[str, Any]] = {}
     for key in required:
         threshold, former_cutoff = thresholds.get(key, Threshold(None, 0)), former_cutoffs.get(key)
         # If all answers may be accepted, the former cut-off stays: lower scores were not sampled.
-        cutoff = former_cutoff if former_cutoff and threshold.kept == threshold.spans else threshold.cutoff
+        accepts_all = threshold.kept == threshold.spans
+        cutoff = former_cutoff if former_cutoff and accepts_all else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
-        rows[key] = {"key": key, "cutoff": cutoff, "entities" if event else "documents": threshold.spans, **figures}
+        rows[key] = {"key": key, "cutoff": cutoff, unit: threshold.spans, **figures}
     basis = None if sample is None else _describe_sample(sample, documents, sum(row["kept"] for row in rows.values()))
     cutoffs = replace(cutoffs, values={key: row["cutoff"] for key, row in rows.items()}, sample=basis)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 
 
 def _describe_sample(sample: SampledAnswers, documents: Ints, n_accepted: int) -> dict[str, Any]:
-    """Return what cut-offs save of their sample: numbers "answers", "documents", "drawn_from" (documents); share "accepted".
+    """Return what cut-offs save of their sample: the numbers of "answers", of their "documents", and of documents "drawn_from".
 
-    documents (Ints): Document of each answer that was used, (n,). n_accepted (int): Answers that the cut-offs accept.
+    "accepted" is the share of the entities in these documents that the cut-offs accept, estimated from the answers.
+    documents (Ints): Document of each answer that was used, (n,). n_accepted (int): Number of answers that cut-offs accept.
     """
     accepted = sample.accepted * n_accepted / max(1, len(documents))
     counts = {"answers": len(documents), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from}
@@ -118,7 +121,8 @@ def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confi
     cutoffs, pairs = replace(pipe.spans.cutoffs, confidence=confidence), sample.pairs.pairs
     label_args = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
     key_of_answer, cutoff_of_answer = np.array(keys_of(cutoffs.per, *label_args)), cutoffs.get_cutoffs(*label_args)
-    if len(too_low := np.flatnonzero(cutoff_of_answer < sample.cutoffs)):  # accepts scores that were not sampled
+    too_low = np.flatnonzero(cutoff_of_answer < sample.cutoffs)  # cut-offs that accept scores which were not sampled
+    if len(too_low):
         i = too_low[0]
         raise calib_error("C534", path=data, drawn=sample.cutoffs[i], name=pipe.name, accepts=cutoff_of_answer[i])
     rows = []
@@ -128,7 +132,8 @@ def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confi
         verdict = check_promise(hits, sample.pairs.documents[index], wanted, cutoffs.level)
         rows.append({"key": key, "wanted": wanted, "answers": len(hits), "right": int(hits.sum()), "verdict": verdict})
     verdicts = {row["verdict"] for row in rows}
-    return {"verdict": BROKEN if BROKEN in verdicts else HOLDS if verdicts == {HOLDS} else UNCLEAR, "rows": rows}
+    verdict_unless_broken = HOLDS if verdicts == {HOLDS} else UNCLEAR
+    return {"verdict": BROKEN if BROKEN in verdicts else verdict_unless_broken, "rows": rows}
 
 
 def parts_for_review(
@@ -138,9 +143,9 @@ def parts_for_review(
 
     tokens (EntityTokens): The tokens of `corpus`. accepting (Cutoffs): From which scores entities are accepted. flagging
         (RecallCutoffs): From which probabilities tokens are flagged for review.
-    RETURNS (dict): Part ("accept", "look": to review, "drop") -> number of "tokens" and their "share" of all scored ones;
-        number of its tokens with "gold", of those "inside" gold entities, and "inside_share" (inside / gold). "accept" also has
-        the number of accepted "entities" with gold, and the number of them that are "right".
+    RETURNS (dict): Part ("accept", "look": to review, "drop") -> number of its "tokens", their "share" of all scored tokens,
+        the number with "gold", the number "inside" gold entities, and "inside_share" (inside / gold). "accept" also has the
+        number of accepted "entities" with gold, and the number of right ones ("right").
     """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None

@@ -58,7 +58,7 @@ class PipeTable:
     seen (Mapping | None): Overlap of the texts with the fit data. weights_changed (bool | None): Whether the component has
         other weights than at the fit. Both are None if unknown. misaligned (Mapping | None): Numbers of "tokens", and of those
         "left_out" as they align with no single gold token; None for documents.
-    accepted (Mapping | None): What precision cut-offs accept, as `_accepted_spans` returns it; None without cut-offs.
+    accepted (Mapping | None): Number and precision of the spans that precision cut-offs accept; None without cut-offs.
     flagged (Sequence | None): For each recall cut-off its "key", "cutoff", "wanted" recall, and counts of the flagged tokens.
     without_map (Mapping[str, int]): Label that the label map gives no gold label -> number of its predictions. conventions
         (Sequence | None): Labels that gold and component seem to use differently; None if unknown.
@@ -132,7 +132,7 @@ class Evaluation:
 
     @property
     def shown(self) -> list[PipeTable]:
-        """Tables of the pipes that have new scores, for pages and pictures."""
+        """The tables to show in pages and pictures: of the pipes whose component gave scores, without an obstacle."""
         return [table for table in self.pipes if not table.obstacle]
 
 

@@ -107,8 +107,9 @@ def component_factory(name: str, where: str, settings: type, **meta: Any) -> Cal
         return getattr(import_module(module, __package__.partition(".")[0]), class_name)(nlp, name, **settings)
 
     types = {setting.name: setting.type for setting in fields(settings)}
-    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
+    parameters = [Parameter(setting, Parameter.KEYWORD_ONLY, annotation=kind) for setting, kind in types.items()]
     first_parameters = list(Signature.from_callable(make).parameters.values())[:2]  # nlp, name
+    # spaCy reads the settings and their types from the signature, which **settings hides.
     make.__signature__ = Signature([*first_parameters, *parameters])  # type: ignore[attr-defined]
     make.__annotations__ = {"nlp": Language, "name": str, **types}
     return Language.factory(name, default_config=default_config(settings), **meta)(make)

@@ -123,7 +123,7 @@ class FitInputs:
         return group_with_singletons(grouping, self.source.labels, self.counts, source.singleton_labels, source.frequency_label)
 
     def span_groups(self) -> Groups:
-        """Divide the span labels into groups, by the grouping of the settings and the given or else the counted frequencies."""
+        """Divide the span labels into groups by frequency: `arguments.span_counts`, or the counts in the examples if None."""
         counts = self.span_counts if self.arguments.span_counts is None else self.arguments.span_counts
         return group_with_singletons(self.settings.grouping, self.source.span_labels, counts)
 
@@ -137,6 +137,7 @@ class FitInputs:
         name, unknown = self.source.name, self.unknown
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
+        # Without gold on tokens, all gold is on spans, and all of its labels are unknown.
         if not self.n_gold and self.source.span_labels and unknown.n and unknown.share == 1:
             raise calib_error("C697", component=name, **unknown.message_fields())
         if self.of_spans_alone:
@@ -223,7 +224,7 @@ def read_fit_inputs(
 
 
 def _words_reader(pipe: Calibrator, annotation: Annotation) -> Callable[[Sequence[Doc]], Words] | None:
-    """Return the function that reads from Docs what the context, or the map of further scores, uses; None without these."""
+    """Return a function that reads from Docs the features that a context or further scores need; None if there are neither."""
     if annotation.kind.of_documents:
         return partial(read_words, pipe.lookup.nlp, None, annotation) if pipe.source.further_score_names else None
     context = pipe.context or pipe.tokens.context
@@ -297,7 +298,7 @@ def fit_calibrator(
     examples = settle_source(pipe, examples, settings_bar)
     inputs = read_fit_inputs(pipe, examples, replace(arguments, progress=fit_bar), in_runs=True)
     choice_bar, maps_bar = fit_bar.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
-    data, plan = inputs.data, choose(inputs, choice_bar)
+    data, plan = inputs.data, plan_tokens(inputs, choice_bar)
     maps_bar.update(0.0)
     conventions = conventions_in(inputs)  # labels that component and gold use differently
     context = plan.context.context if plan.uses_context and plan.context is not None else None
@@ -346,8 +347,8 @@ def settle_source(pipe: Calibrator, examples: Iterable[Example], progress: Progr
     return reading_bar.track(examples)
 
 
-def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Plan the calibration of tokens: steps as set, or as the setting `selection` chooses them by the inputs, and groups."""
+def plan_tokens(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
+    """Plan the calibration of tokens: its groups and its steps, as in the settings or chosen by the setting `selection`."""
     settings, data, annotation, context = inputs.settings, inputs.data, inputs.source.annotation, inputs.settings.context
     if inputs.of_spans_alone:  # tokens keep their raw scores
         groups = inputs.groups(shared_group)
@@ -372,23 +373,23 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the steps of spans, with a span context that uses the features that the token context computes (its view).
+    """Fit the calibration steps of spans. Their context uses the view: features that the token context computes.
 
-    If the token context does not adjust token scores, the view is computed here from scores after the other steps, as on new
-    texts. inputs (FitInputs), data (SpanData): All data, and the spans. plan (CalibrationPlan), tokens (TokenCalibration): How
-    tokens are calibrated; if only spans need the context, `tokens` gets the part of it that computes the view.
+    If token scores are calibrated without the context, the view is computed here from scores before the maps, as on new texts.
+    inputs (FitInputs), data (SpanData): All data, and the spans. plan (CalibrationPlan): How tokens are calibrated.
+    tokens (TokenCalibration): Its context is set if only spans need one, to a context that computes the view alone.
     """
-    context = plan.context
-    if context is None or context.view is None:
+    context_fit = plan.context
+    if context_fit is None or context_fit.view is None:
         return fit_spans(data, inputs.span_groups())
-    view_context = without_token_model(context.context)  # computes the view, and adjusts no token score
+    view_context = without_token_model(context_fit.context)  # computes the view, and adjusts no token score
     if not plan.uses_context:
         predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
-        context = replace(context, view=view_context.apply(predictions).view)
+        context_fit = replace(context_fit, view=view_context.apply(predictions).view)
     label_map = map_of(inputs.settings.source) or {}
     span_names = [label_map.get(label, label) for label in inputs.source.span_labels]
     tags_of_spans = LabelMatch.from_labels(inputs.source.labels, inputs.source.annotation.kind.has_prefixes, span_names)
-    fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags_of_spans))
+    fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context_fit, tags_of_spans))
     if fit.calibration.context is not None and tokens.context is None:
         tokens.context = view_context
     return fit
@@ -483,8 +484,8 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
 def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
     """Return the fit table, a row for all pairs and one per group: numbers of pairs and hits, raw and cross-validated error.
 
-    judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): Fitted recalibrators. n_bins: Of errors.
-        groups (Groups): Groups of the rows; if the recalibrators have other groups, the fallback of each row says so.
+    judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): Fitted recalibrators. n_bins (int): Bins of
+        the errors. groups (Groups): Groups of the rows; if the recalibrators have other groups, `fallback` in each row says so.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
@@ -494,7 +495,7 @@ def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups
 
 
 def _fit_rows(judged: JudgedPairs, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """Return the fit table: a row for all pairs (judged: out-of-fold scores), then by group. fallbacks: `fallback` by row."""
+    """Return the rows of the fit table: of all pairs, then by group. judged: Out-of-fold scores. fallbacks: A text per row."""
     pairs, n_gold = judged.pairs, int(groups.counts.sum())
     names = ("all", *groups.names)
     indices = [np.arange(len(pairs)), *group_slices(pairs, groups)]  # the pairs of each row

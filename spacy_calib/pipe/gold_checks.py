@@ -128,7 +128,7 @@ def check_outcomes_of(
     """Check that a pipe has right and wrong predictions on some gold; warn if hardly any is wrong, unless silent.
 
     watch (GoldWatch): Has counted the gold. corpus (ScoredCorpus): The pipe's scores on it. silent (bool): Do not warn.
-    min_expected (float): Gold without any label is an error if the scores expect at least so many units with a label.
+    min_expected (float): Gold without any label is an error if by the scores at least this many units should have one.
     RAISES C800 to C804: all gold is alike, or all predictions are right or all wrong. WARNS CW65: hardly any is wrong.
     """
     few_errors = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)

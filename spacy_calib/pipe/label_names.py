@@ -47,11 +47,14 @@ def match_labels(
 
 
 def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Example]:
-    """Return the examples with gold labels renamed for a pipe, on copies if any is, as other pipes need the gold unchanged."""
+    """Return copies of examples, with gold labels renamed for a pipe; or the examples themselves if no label is renamed."""
     # Spans are renamed by a scheme; annotations without one, such as tags, by `pipe_names`.
     scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
-    changes_names = bool(pipe_names) if scheme is None else not scheme.is_plain or bool(scheme.renamed_labels)
-    if not changes_names:
+    if scheme is None:
+        has_new_names = bool(pipe_names)
+    else:
+        has_new_names = bool(scheme.renamed_labels) or not scheme.is_plain
+    if not has_new_names:
         return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
     references = [example.reference for example in copies]
@@ -98,10 +101,10 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     pipe_names_by_gold: dict[str, set[str]] = {}
     for label, pipe_name in pipe_name_of.items():
         pipe_names_by_gold.setdefault((gold_names or {}).get(label, label), set()).add(pipe_name)
-    # Gold names that are not renamed: the pipe's names, if the gold may use them, even where a label of the component is equal.
-    kept_names = set() if gold_names else {*pipe_name_of.values()}
-    unique_names = {gold: min(names) for gold, names in pipe_names_by_gold.items() if len(names) == 1}
-    return {gold: name for gold, name in unique_names.items() if name not in ("", gold) and gold not in kept_names}
+    # Without `gold_names`, the gold may use the pipe's names already. They stay, even if they are labels of the component, too.
+    names_that_stay = set() if gold_names else {*pipe_name_of.values()}
+    unique_names = {gold: min(names) for gold, names in pipe_names_by_gold.items() if len(names) == 1}  # min: the only one
+    return {gold: name for gold, name in unique_names.items() if name not in ("", gold) and gold not in names_that_stay}
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
@@ -125,9 +128,10 @@ def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrat
 
 
 def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, mapped_name: str) -> None:
-    """Rename the gold spans of a Doc (of `annotation`) to a pipe's names by a scheme. mapped_name: Name of its annotation.
+    """Rename the gold spans of a Doc (of `annotation`) to a pipe's names by a scheme.
 
-    If gold and pipe merge different labels, so that names do not suffice, a LabelComparison is also stored on the Doc.
+    If gold and pipe merge different labels, so that names do not suffice, a LabelComparison is also stored on the Doc, under
+    the name of the pipe's annotation (mapped_name).
     """
     new_labels, strings = scheme.renamed_labels, doc.vocab.strings  # gold label -> other name, "" for labels to drop
     spans = list(annotation.spans_on(doc))
@@ -136,8 +140,8 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, map
         span_keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), mapped_name: LabelComparison(scheme, span_keys)}
     if (key := annotation.kind.rejected_key) in doc.spans:
-        table = new_labels if scheme.is_plain else scheme.gold
-        doc.spans[key] = [_rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[key]]
+        names = new_labels if scheme.is_plain else scheme.gold  # a rejected span whose label has no name keeps the label
+        doc.spans[key] = [_rename_span(span, names.get(span.label_) or span.label_) for span in doc.spans[key]]
     affected_spans = [span for span in spans if span.label_ in new_labels]
     if not affected_spans:
         return
@@ -161,9 +165,9 @@ def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
 
 
 def shown_names(pipe: Calibrator) -> dict[str, str]:
-    """Return label of the component -> name to display, "" for a label without scores; only of labels in the pipe's map.
+    """Return label of the component -> name to display, "" for a label without scores; only of labels in the pipe's label map.
 
-    The name is the map's gold label; with the map of a pretrained card, whose names the user never saw, the label itself.
+    The name is the gold label in the map. Users never saw the names of a pretrained calibration: there it is the label itself.
     """
     label_map = map_of(pipe.source) or {}
     if pipe.fit_info.pretrained is None:
@@ -172,7 +176,7 @@ def shown_names(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_columns(pipe: Calibrator) -> dict[str, str]:
-    """Return name in the pretrained maps -> the component's label, if only one has this name; {} without pretrained maps."""
+    """Return, for a pretrained calibration, name in its label map -> the only label with this name, if it differs; else {}."""
     if pipe.fit_info.pretrained is None:
         return {}
     label_map = map_of(pipe.source) or {}
@@ -181,7 +185,7 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_keys(pipe: Calibrator) -> dict[str, str]:
-    """Return label, or name in a pretrained map -> name to display, if it differs; "name (label)" if several labels have it."""
+    """Return label -> name to display, if it differs: "name (label)" if several labels share it. Includes `shown_columns`."""
     names = shown_names(pipe)
     n_labels = Counter(names.values())
     keys = {label: name if n_labels[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
@@ -189,9 +193,9 @@ def shown_keys(pipe: Calibrator) -> dict[str, str]:
 
 
 def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a command (of `precision_cutoffs`, say) with names to display in place of labels.
+    """Return the result of a command, such as `threshold`, with names to display in place of labels.
 
-    They replace the "key" of each of its "rows", and the keys of its "cutoffs" and "targets", also of those under "misses".
+    The names replace the "key" of each dict in "rows" and the keys of "cutoffs" and "targets", also in the dict "misses".
     """
     keys = shown_keys(pipe)
 

@@ -75,8 +75,7 @@ def read_words(
 class SourceLookup:
     """Looks up the component that a calib pipe reads, anew whenever it is needed, since components may be replaced.
 
-    pipe (Calibrator): The calib pipe.
-    nlp (Language): The pipeline that it was created in or attached to; `add_pipe(source=...)` alone does not change it.
+    pipe (Calibrator): The calib pipe. nlp (Language): Its pipeline: where it was created, or which it was attached to.
     """
 
     def __init__(self, pipe: Calibrator, nlp: Language):
@@ -143,7 +142,7 @@ class SourceLookup:
         return new_lookup
 
     def component(self) -> Any:
-        """Return the component that the source reads; None if it is missing or not needed. RAISES C020, C022: unreadable."""
+        """Return the source's component; None if missing or not needed. RAISES C020: labels were removed. C022: unreadable."""
         bound, _ = self.bind()
         return None if bound is None else bound.component
 
@@ -188,7 +187,7 @@ class SourceLookup:
         return component
 
     def obstacle(self, component: Any) -> str:
-        """Return why the pipe cannot read the component (None: only the Docs) at their positions in the pipeline, or ""."""
+        """Return why the pipe, at its position, cannot read the component, or "". component: None if it reads only Docs."""
         return self.pipe.source.obstacle(self.nlp, self.name, component)
 
     def save_setting(self, setting: str, value: Any) -> None:
@@ -211,9 +210,10 @@ class SourceLookup:
     def weights_changed(self) -> bool | None:
         """Return whether the component has other weights than at the fit; None if unknown (new labels, or no weights)."""
         (bound, _), state = self.bind(), self.pipe.learned
-        if not state.weights or bound is None or bound.component is None or len(bound.labels) > len(state.component.labels):
+        if not state.weights or bound is None or bound.component is None:
             return None
-        return fingerprint(self.nlp, bound.component) != state.weights
+        has_new_labels = len(bound.labels) > len(state.component.labels)  # then the weights cannot be compared
+        return None if has_new_labels else fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
         """Select the Docs that the source (bound) can read and that have labels to score; note for the others why not."""

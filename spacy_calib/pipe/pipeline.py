@@ -29,8 +29,9 @@ def reason(error: BaseException) -> str:
 
     if isinstance(error, ConfigValidationError):
         faults = [f"{' -> '.join(map(str, fault.get('loc', ())))}: {fault.get('msg', '')}" for fault in error.errors or ()]
-        text = "; ".join(fault.strip(": ") for fault in faults) or " ".join(f"{error.title or ''} {error.desc or ''}".split())
-        return text or type(error).__name__
+        all_faults = "; ".join(fault.strip(": ") for fault in faults)
+        title_and_description = " ".join(f"{error.title or ''} {error.desc or ''}".split())
+        return all_faults or title_and_description or type(error).__name__
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -106,20 +107,20 @@ INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": 
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline, with other factories (component -> factory), without the pipes `exclude`. RAISES: as `load_pipeline`."""
+    """Load a pipeline with other factories for some components (component -> factory). The rest is as in `load_pipeline`."""
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
     """Check that a calib pipe can read its component. RAISES C021: it is missing. C069, C084: a needed pipe is disabled."""
-    component = pipe.source.component
-    source = pipe.lookup.component()
-    if component and source is None:
-        raise calib_error("C021", component=component, available=", ".join(nlp.component_names))
+    component_name = pipe.source.component
+    component = pipe.lookup.component()
+    if component_name and component is None:
+        raise calib_error("C021", component=component_name, available=", ".join(nlp.component_names))
     for name, candidate in nlp.components:
-        if (candidate is pipe or candidate is source) and name not in nlp.pipe_names:
+        if (candidate is pipe or candidate is component) and name not in nlp.pipe_names:
             raise calib_error("C069", name=name)
-    check_enabled(nlp, component)
+    check_enabled(nlp, component_name)
 
 
 def check_enabled(nlp: Language, component: str) -> None:

@@ -16,7 +16,7 @@ FITTED = "spacy-calib"  # name of the form of a fitted state in its file
 
 
 def dump(state: dict[str, Any], form: str = FITTED) -> bytes:
-    """Return a state, plain data and numpy arrays, as bytes, for `read`. form (str): Name of its form, which `read` checks."""
+    """Pack a state, which is plain data and numpy arrays, into bytes. form (str): Name of its kind, which `read` checks."""
     return pack(state, form)
 
 
@@ -24,7 +24,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
     """Read a state from the bytes of `dump`, and build an object from it.
 
     make (Callable): Checks the state and builds the object. name, path (str): Pipe and origin of the bytes, for messages.
-    form (str): As given to `dump`. RAISES C010: it has another form. C011: another version. C012: a part is not installed.
+    form (str): As for `dump`. RAISES C010: another form, or damaged bytes. C011: another version. C012: a part is missing.
     """
     is_collecting = gc.isenabled()
     try:
@@ -45,7 +45,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a registered part from its state. RAISES C012: it is not registered. InvalidState: the state has another form."""
+    """Rebuild a part (such as a recalibrator) from its state. RAISES C012: it is not registered. InvalidState: a bad state."""
     try:
         return make_part(state, registered_maker)
     except MissingPart as error:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
-    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, with gold. labels: By column."""
+    """Collect the scores that the calib pipe with prefix `attr` wrote on predicted Docs, and gold. labels: Label by column."""
     from ..gold.scored_corpora import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
@@ -35,12 +35,12 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
 
 
 def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
-    """Return calibration errors and all registered metrics of some pairs, for calibrated scores and ("_raw") for raw ones.
+    """Return the calibration errors and all registered metrics of scores. Keys that end in "_raw" are those of raw scores.
 
     groups (Groups | None): Tag groups for GMCE; None gives no GMCE. attr (str): Prefix of keys. n_bins (int): Adaptive bins.
     RETURNS (dict): "<attr>_<figure>" -> value (None without pairs), for the figures "smce", "gmce", "ece" and the short names
         of metrics; "<attr>_gmce_per_group": group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags", or None.
-    RAISES C185, C190: two metrics have one short name, or one has that of another figure.
+    RAISES C185: two metrics have the same short name. C190: a metric has the short name of another figure.
     """
     pairs, metrics = judged_pairs.pairs, check_short_names(by_short("calib_metrics"))
     values_by_suffix = {"": judged_pairs.calibrated, "_raw": pairs.scores}
@@ -61,14 +61,14 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
-    """Return (prefix of figures of tokens, of spans) for a pipe's `attr`; "" for tokens of entities without token_scores."""
+    """Return (prefix of the figures of tokens, that of spans) of the pipe `attr`. The first is "" if only spans are scored."""
     if of_entities:  # the main figures, which have the plain prefix, are those of entities
         return f"{attr}_token" if token_scores else "", attr
     return attr, f"{attr}_span"
 
 
 def score_names() -> list[str]:
-    """Return the names of all figures that are single numbers. RAISES C185, C190: two figures have one short name."""
+    """Return the names of all figures that are single numbers. RAISES C185, C190: two figures have the same short name."""
     return ["smce", "gmce", "ece", *check_short_names(by_short("calib_metrics"))]
 
 
@@ -111,7 +111,7 @@ class CalibScorer:
         return scores
 
     def groups_to_evaluate(self, groups: Groups, labels: Sequence[str]) -> Groups:
-        """Return the groups for GMCE: `groups` (of the fit), or n_groups frequency groups made from them. labels: By column."""
+        """Return the groups for GMCE: `groups`, those of the fit, or if `n_groups` is set, this many frequency groups."""
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
@@ -128,7 +128,7 @@ def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
 
 
 def drop_performance(nlp: Language, attr: str) -> None:
-    """Remove the figures of the pipe with prefix `attr` from "performance" in the pipeline's meta, and an empty one itself."""
+    """Remove the figures of the pipe with prefix `attr` from nlp.meta["performance"], and this entry if it is then empty."""
     performance = nlp.meta.get("performance", {})
     figures = ["gmce_per_group", *(f"{name}{suffix}" for name in score_names() for suffix in ("", "_raw"))]
     keys = [f"{prefix}_{figure}" for prefix in (attr, f"{attr}_token", f"{attr}_span") for figure in figures]

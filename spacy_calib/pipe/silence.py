@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SilenceCheck:
-    """Finds out why a pipe scores nothing while a stream of Docs passes through `watch`, as the Docs are not kept."""
+    """Finds out why a pipe scores nothing. It watches a stream of Docs, since they are not kept to be looked at afterwards."""
 
     def __init__(self, pipe: Calibrator):
         self._pipe, self._annotation = pipe, pipe.annotation

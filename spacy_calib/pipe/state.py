@@ -82,7 +82,7 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Return the cut-offs of a card. cutoff (Mapping | None): "precision", and the "cutoff" that reaches it on average."""
+    """Convert the cut-off of a pretrained calibration to Cutoffs: its "cutoff", and the "precision" it reaches on average."""
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})  # .5: confidence
 
 
@@ -110,8 +110,8 @@ class FitRow(Serializable):
 class SpanFitInfo(Serializable):
     """Summary of the fit of spans (entities).
 
-    event (str): When a span counts as right. labels (list[str]): Labels of the spans.
-    spans, right, candidates (int): Number of spans on the Docs with known gold, of right ones among them, of other candidates.
+    event (str): When a span counts as right. labels (list[str]): Labels of the spans. spans, right (int): Number of predicted
+        spans with known gold, and of right ones among them. candidates (int): Number of other spans with scores and gold.
     fallback (str): Why raw scores are returned, "" if they are not. table (list[FitRow]): A row for all spans, then by group.
     context (Mapping | None): Summary of the span context, if any. held_out (HeldOut | None): Raw and calibrated scores of the
         spans on held-out folds; None for a single document.
@@ -134,8 +134,8 @@ class FitInfo(Serializable):
 
     component, layer (str): Component, and annotation of its labels. threshold (float): Raw score below which pairs are dropped.
     docs (int), unit (str): Number of documents, and their kind. tokens (int): Number of tokens (or documents) with gold.
-    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): What messages report of
-        them. label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
+    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): Texts about them for
+        messages. label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
     counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
     scaling, tag_offsets, context (Mapping | None): Summary of each step, None without the step.
     selection (Mapping | None): The candidates that the setting `selection` compared, and the chosen one.
@@ -143,8 +143,9 @@ class FitInfo(Serializable):
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): For each adaptation the
         number of "docs", their "unit", "seen" (overlap with the fit data), and summaries for "tokens" and "spans".
     versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
-    conventions (list[Mapping]): Tags of the component ("said") for which a gold file ("file", its index) often has another tag
-        ("gold") although the scores are high: for "tokens" of the "of" tokens with such scores.
+    conventions (list[Mapping]): Tags that component and gold use differently. In the gold file with the index "file" the
+        component is confident of its tag "said" for "of" tokens, and the gold has the tag "gold" for "tokens" of them.
+        "in_gold": Number of tokens with the tag "said" in the gold of all files.
     """
 
     component: str = saved_field(text, "")
@@ -177,7 +178,7 @@ class FitInfo(Serializable):
         return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Return whether `cutoffs` are those that came with the pipe's pretrained maps, by their card (description)."""
+        """Return whether `cutoffs` are those of the pretrained calibration (card), not ones that were chosen later."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
@@ -193,7 +194,7 @@ class FitInfo(Serializable):
 
 
 def _span_context(value: Any, where: str) -> Any:
-    """Read a saved span context at `where`: a SpanContextModel, or the dict of a registered part, for `PipeState.read`."""
+    """Check a saved span context at `where`. Return a SpanContextModel, or a dict from which `PipeState.read` loads a part."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
     return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
@@ -249,7 +250,7 @@ class PipeState:
     component. judged_by (Groups | None): Groups by which errors are computed, those of the setting `grouping`; a selection may
     have chosen others for the recalibrators. record (bytes | None): Saved FitRecord, from which accuracies on new texts are
     estimated. seen_state (dict | None): Saved `seen_texts`. info (FitInfo): Summary of the fit. weights (str): Fingerprint of
-    the component's weights, "" if unknown. kept_labels (tuple[str, ...]): Labels that only the source's settings contain.
+    the component's weights, "" if unknown. kept_labels (tuple[str, ...]): Labels that only settings or the fit know, if any.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
@@ -274,7 +275,9 @@ class PipeState:
         if maps is None or not info.method:
             return ""
         # The steps in words, the last one first. A recalibrator has one map for each group, other steps are one model.
-        steps = [] if type(maps.prototype) is Identity else [vars(type(maps.prototype)).get("short") or info.method]
+        recalibrator = type(maps.prototype)
+        short_name = vars(recalibrator).get("short")  # an inherited one is that of another class
+        steps = [] if recalibrator is Identity else [short_name or info.method]
         noun = "one map" if steps else "one model"
         if info.context and info.context["kept"]:
             steps.append("context")
@@ -282,7 +285,8 @@ class PipeState:
             steps.append(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", info.scaling["name"].split(".")[-2]).lower())
         if not steps:
             return "raw scores, unchanged"
-        n_maps, n_groups = (len(groups) - groups.n_singletons for groups in (maps.groups, self.judged_by or maps.groups))
+        error_groups = self.judged_by or maps.groups
+        n_maps, n_groups = len(maps.groups) - maps.groups.n_singletons, len(error_groups) - error_groups.n_singletons
         extent = f"each of {n_maps} frequency groups" if n_maps > 1 else f"all {info.kind.label_words[1]}"
         errors = f"; errors by {n_groups} frequency groups" if n_groups != n_maps else ""
         return f"{' after '.join(steps)} ({noun} for {extent}{errors})"

@@ -75,7 +75,8 @@ class Options:
     @classmethod
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
         """Compute the options of all entities of `docs`, with prior and similarity, as `predict` of the linker `pipe` does."""
-        rows, lengths, names, priors, similarities = [], [], [], [], [np.zeros(0)]
+        rows, lengths, names, priors = [], [], [], []
+        similarities = [np.zeros(0)]  # np.concatenate needs an array even if there are no entities
         n_tokens_before = 0  # of the Docs before this one
         for doc in docs:
             candidates = _candidates(pipe, doc.ents)
@@ -101,9 +102,10 @@ class Options:
 def _candidates(pipe: Any, entities: Iterable[Any]) -> dict[int, list[Any]]:
     """Return first token -> candidates of each entity, from the linker `pipe`; without entities whose label it discards."""
     entities = [entity for entity in entities if entity.label_ not in pipe.labels_discard]
-    candidates: Iterable[list[Any]] = (list(pipe.get_candidates(pipe.kb, entity)) for entity in entities)
     if pipe.candidates_batch_size > 1:
         candidates = map(list, pipe.get_candidates_batch(pipe.kb, entities))
+    else:
+        candidates = map(list, (pipe.get_candidates(pipe.kb, entity) for entity in entities))
     return dict(zip((entity.start for entity in entities), candidates, strict=True))
 
 
@@ -159,7 +161,8 @@ class _GoldOptions:
         tokens are counted over all Docs.
         """
         hashes = [get_string_id(name) for name in options.names]
-        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
+        rows = np.repeat(options.rows, options.lengths).tolist()  # first token of each option's entity
+        is_open = gold == ONLY_REJECTED
         return cls(
             starts=options.starts,
             right=(np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
@@ -172,11 +175,12 @@ class _GoldOptions:
     def likelihoods(self, shares: Sequence[float]) -> Floats:
         """Return for each option the likelihood of its entity's gold if the model chooses this option, (n,).
 
-        With a gold link it is 1 for that option, else 0. With only rejected links it is 1 for the options not rejected.
+        With a gold link it is 1 for that option, else 0. With only rejected links it is 1 for an option that is not rejected;
+        for a rejected one it is the probability that the true link is none of the entity's options.
         shares (Sequence[float]): Share of entities whose true link is among their options, [with candidates, without].
         """
-        # A rejected option is possible only if the true link is missing among the options of the entity.
-        p_missing = 1 - np.where(self.has_candidates, *shares)
+        share_with_candidates, share_without = shares
+        p_missing = 1 - np.where(self.has_candidates, share_with_candidates, share_without)
         lengths = np.diff(self.starts)
         likelihood_if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
         return np.where(np.repeat(self.is_open, lengths), likelihood_if_open, self.right)
@@ -244,7 +248,7 @@ class EntityLinkerSource(OutputSource):
         return label if label in self.singleton_labels else "linked"  # all candidates share a frequency
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Return score column, such as "candidate 1", or "another identity" -> number of gold links in the gold `docs`."""
+        """Count gold links by the score column that they belong to, such as "candidate 1"; else they are "another identity"."""
         counts: Counter[str] = Counter()
         for doc in docs:
             linked = [entity for entity in doc.ents if entity.kb_id]
@@ -273,10 +277,7 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> None:
-        """Learn the parameters `weights` and `covered` from the gold links of entities, if they are None.
-
-        examples: Predicted Docs with their gold; for some entities it may be only rejected links. progress: Not used.
-        """
+        """Learn the settings `weights` and `covered`, if they are None, from gold and rejected links. progress: Not used."""
         readable = [eg for eg in examples if len(eg.predicted) and not self._why_missing(pipe, eg.predicted)]
         options = Options.from_docs(pipe, [eg.predicted for eg in readable])
         annotation = self.annotation(pipe)
@@ -311,8 +312,7 @@ def _learn(
 
     options (Options): What each entity can be linked to, with features. gold_options (_GoldOptions): Which of these options the
     gold has or rejects. centre (Floats): Weights towards which the learned ones are shrunk, (4,). weights, fixed_shares: Values
-    to keep; None: learn them. RETURNS (tuple): List of the weights of FEATURES; list of two shares: of entities with
-    candidates, and of entities without any, for which NIL is the only option.
+    to keep; None: learn them. RETURNS (tuple): Weights of FEATURES; shares for entities [with candidates, with NIL alone].
     """
     features, shares = options.features(), fixed_shares or []
     learned_weights = centre if weights is None else np.array(weights)
@@ -330,10 +330,7 @@ def _score_weights(pipe: Any) -> Floats:
 
 
 def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints]:
-    """Select NIL and the 30 most probable candidates of each entity. probabilities (Floats): Of the n options, (n,).
-
-    RETURNS (tuple): (indices of the selected options, of each entity NIL and then by falling prior; score column of each).
-    """
+    """Return (indices of each entity's NIL, then of its 30 most probable candidates by falling prior; score column of each)."""
     indices: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):

@@ -105,7 +105,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
-        """Set `nlp` to these pipelines, by language code, and `attr` if it is None. RAISES C001, C027, C065: no such scores."""
+        """Set `nlp` to these pipelines (by language code), and `attr` if it is None. RAISES C001, C027, C065: as the class."""
         all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:

@@ -61,8 +61,9 @@ class WeightWatch:
         if self._model is not model:
             self._model = model
             self._reads = []
-            for reads in map(_parameters, _models_of(nlp, component)):
-                self._reads += [read for read in reads if _n_values(read()) <= _MAX_SIZE][-_N_ARRAYS:]
+            for model_reads in map(_parameters, _models_of(nlp, component)):
+                small_reads = [read for read in model_reads if _n_values(read()) <= _MAX_SIZE]
+                self._reads += small_reads[-_N_ARRAYS:]  # some are biases, which every training step changes
             self._sample = None
         sample = [to_numpy(read()).tobytes() for read in self._reads]
         if sample != self._sample:
@@ -71,7 +72,7 @@ class WeightWatch:
         return self._has_changed
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of a new object, since a copy of the pipe has another model."""
+        """Return the state of a new object: a copy of the pipe has another model, which has not been checked."""
         return WeightWatch().__dict__
 
 
@@ -111,9 +112,8 @@ def _parameters(model: Any) -> Iterator[Any]:
 class BoundSource:
     """A source together with the component of a pipeline that it reads.
 
-    source (Source): The source. component (Any): The component; None for a source that reads only the Doc.
-    annotation (Annotation): The annotation that the labels belong to. labels (tuple[str, ...]): The label of each score column.
-    span_labels (tuple[str, ...]): The labels of spans; () for a source of token labels only.
+    component (Any): None for a source that reads only the Doc. annotation (Annotation): The annotation that the labels belong
+    to. labels (tuple[str, ...]): Label of each score column. span_labels (tuple[str, ...]): Labels of spans; () without spans.
     """
 
     source: Source
@@ -152,7 +152,7 @@ class BoundSource:
         return self.source.missing(self.component, docs)
 
     def count_gold(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Return label -> number of its units in gold Docs."""
+        """Return gold label -> how often it occurs in gold Docs."""
         return self.source.count_gold(self.component, docs)
 
     def with_current_labels(self) -> BoundSource:
@@ -172,8 +172,8 @@ class ComponentIdentity:
 def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -> Any:
     """Find the component that a source reads by its name or, if it was renamed, by its type and labels at the fit (identity).
 
-    RETURNS: The component; None if the source needs none, or if no component has the name and not exactly one has this type
-        and labels that begin with those of the fit. RAISES C022: the source cannot read the component of this name.
+    RETURNS: The component; None if the source needs none, or if none is found. A renamed component must be the only one of
+        its type whose labels begin with the labels of the fit. RAISES C022: the source cannot read the component of this name.
     """
     if not source.component:
         return None
@@ -181,7 +181,8 @@ def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -
     if source.component in by_name:
         pipe = by_name[source.component]
         if not source.supports(pipe):
-            why = next((f": {_WHY_NOT[cls.__name__]}" for cls in type(pipe).__mro__ if cls.__name__ in _WHY_NOT), "")
+            class_names = [cls.__name__ for cls in type(pipe).__mro__]
+            why = next((f": {_WHY_NOT[name]}" for name in class_names if name in _WHY_NOT), "")
             kind, supported = type(pipe).__name__, _readable_factories()
             readable = ", ".join(readable_in(nlp)) or "none"
             raise calib_error("C022", component=source.component, kind=kind, why=why, supported=supported, readable=readable)
@@ -194,7 +195,7 @@ def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -
 
 
 def count_new_labels(source: Source, component: Any, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels a component got since the fit (identity) of pipe `name`. RAISES C020: some are gone or moved."""
+    """Return how many labels a component got since the fit (identity) of pipe `name`. RAISES C020: labels are gone or moved."""
     labels, fit_labels = source.labels(component), identity.labels
     if labels[: len(fit_labels)] == fit_labels:
         return len(labels) - len(fit_labels)

@@ -67,8 +67,8 @@ class SoftmaxSource(ComponentSource):
         output = to_numpy(_run_model(pipe.model, list(docs)))
         if not isfinite(np.add.reduce(output, axis=None)):  # the sum is not finite if any value is not
             bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
-            bad = [doc for doc in docs for _ in range(len(doc))][bad_row]
-            raise calib_error("C024", component=self.component, text=bad.text[:40])
+            doc_of_row = [doc for doc in docs for _ in range(len(doc))]
+            raise calib_error("C024", component=self.component, text=doc_of_row[bad_row].text[:40])
         is_probability, temperature = self._output_form(pipe.model)
         scores: DenseScores | LogitScores = DenseScores(output) if is_probability else LogitScores(output, temperature)
         if isinstance(pipe, EditTreeLemmatizer):
@@ -81,16 +81,15 @@ class SoftmaxSource(ComponentSource):
         return super().count_gold(pipe, docs)
 
     def _output_form(self, model: Any) -> tuple[bool, float]:
-        """Return (whether the model returns probabilities, the temperature of its softmax). RAISES C001: it has none."""
+        """Return (whether the model returns probabilities, the temperature of its softmax). RAISES C001: no softmax layer."""
         if self.normalized is not None:
             return self.normalized, 1.0
         head = model
         while head.layers:  # down to the last layer of the last chain
             head = head.layers[-1]
         if "softmax_normalize" not in head.attrs:
-            raise calib_error(
-                "C001", name="normalized", wanted="true or false for a model without a softmax layer of thinc's", given="none"
-            )
+            wanted = "true or false for a model without a softmax layer of thinc's"
+            raise calib_error("C001", name="normalized", wanted=wanted, given="none")
         return bool(head.attrs["softmax_normalize"]), float(head.attrs.get("softmax_temperature", 1.0))
 
 
@@ -106,7 +105,7 @@ def _run_model(model: Any, docs: list[Doc]) -> Any:
 def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:
     """Return marginals of lemmas: for each token the summed probabilities of the edit trees that give the same lemma.
 
-    The column of a lemma is that of its most probable tree. Trees that do not apply to a token are left out. trees: Of trees.
+    A lemma has the column of its most probable tree. Trees that do not apply to a token are left out. trees: Tree marginals.
     """
     tree_ids = pipe.labels
     # Token `row` has the entries bounds[row] to bounds[row + 1]: a tree (column) and its probability (mass) each.
@@ -207,7 +206,7 @@ def step_scorer(
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """Return names of components with a half-precision model: of this one ("" for none) and those that it listens to."""
+    """Return which of `component` and the embedding components that it listens to have a half-precision model; [] for ""."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
     # An embedding component lists the components that listen to it.
     models = {name: pipe.model for name, pipe in pipes if component in (name, *getattr(pipe, "listening_components", ()))}
@@ -216,12 +215,14 @@ def half_precision_components(nlp: Language, component: str) -> list[str]:
 
 def has_half_precision(model: Any) -> bool:
     """Return whether a layer of thinc or torch has 16-bit weights, or uses torch's mixed precision (on a GPU only)."""
-    for node in getattr(model, "walk", tuple)():
+    nodes: Iterable[Any] = model.walk() if hasattr(model, "walk") else ()
+    for node in nodes:
         arrays = [node.get_param(name) for name in node.param_names if node.has_param(name)]
         if any(array.dtype.kind == "f" and array.dtype.itemsize < 4 for array in arrays):
             return True
         for shim in node.shims:
-            weights: Iterable[Any] = getattr(torch_module(shim), "parameters", tuple)()
+            module = torch_module(shim)
+            weights: Iterable[Any] = module.parameters() if hasattr(module, "parameters") else ()
             is_half = any(weight.is_floating_point() and weight.element_size() < 4 for weight in weights)
             if is_half or has_mixed_precision(shim):
                 return True

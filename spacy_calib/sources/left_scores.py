@@ -60,8 +60,6 @@ class LeftScoresSource(Source):
         """Return True, as nobody knows what the component needs. Labels that are missing are learned by the fit."""
         return True
 
-    # Labels
-
     def score_labels(self, pipe: Any) -> tuple[str, ...]:
         """Return the labels that can have a score; () before the fit that learns them."""
         return self._set_labels or _labels_of(pipe) or self._fit_labels
@@ -70,13 +68,14 @@ class LeftScoresSource(Source):
         return self.score_labels(pipe)
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels from Docs of the fit, unless settings or component name them; return scored labels not among them.
+        """Learn the labels from Docs of the fit, unless the settings or the component name the labels.
 
-        RAISES C281 to C283: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
+        RETURNS (tuple): The labels with a score that are not named. RAISES C281 to C283: unreadable scores. C284: labels are
+            named, but none of them has a score. C285: nothing has a score.
         """
         readable = [doc for doc, why in zip(docs, self.reasons_not_to_read(docs), strict=True) if not why]
         if not readable and self.score_labels(pipe):
-            return ()  # the fit reports why
+            return ()  # the fit reports why it can read no Doc
         scored_labels = sorted(self.scored_labels(pipe, readable))
         labels = self.score_labels(pipe) if self._set_labels or _labels_of(pipe) else tuple(scored_labels)
         if not scored_labels:
@@ -91,17 +90,16 @@ class LeftScoresSource(Source):
         return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Set the labels to saved ones, if the fit learned them, or if settings differ only in "$", which configs double.
+        """Restore labels that the pipe saved: learned ones, or ones that differ from the settings only in numbers of "$".
 
-        RETURNS (bool): Whether labels in the settings were replaced.
+        RETURNS (bool): Whether labels in the settings were replaced. (spaCy doubles "$" each time it writes a config.)
         """
         if self._set_labels is None:
             self._fit_labels = tuple(saved_labels)
             return False
-        labels, self._set_labels = self._set_labels, restore_dollars(saved_labels, self._set_labels)
+        labels = self._set_labels
+        self._set_labels = restore_dollars(saved_labels, labels)
         return self._set_labels != labels
-
-    # What is on the Doc
 
     @property
     def _is_extension(self) -> bool:
@@ -150,7 +148,7 @@ def check_extension(owner: type, name: str) -> None:
 
 
 def as_score(value: Any, where: str, unit_name: str) -> float:
-    """Return a number of any library as a float; NaN for None. RAISES C282, which names where and unit_name: not in [0, 1]."""
+    """Return a number of Python, numpy or torch as float; NaN for None. RAISES C282 (with where, unit_name): not in [0, 1]."""
     if value is None:
         return math.nan
     number = value
@@ -206,7 +204,8 @@ class DocTensorSource(Source):
         return self._labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        labels, self._labels = self._labels, restore_dollars(saved_labels, self._labels)
+        labels = self._labels
+        self._labels = restore_dollars(saved_labels, labels)
         return self._labels != labels
 
     @property

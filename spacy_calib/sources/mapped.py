@@ -49,11 +49,12 @@ class MappedScores:
         # A cell is a (token, new column) pair as one number: row * n_columns + column. cell_index: The cell of each entry.
         cells, cell_index = np.unique(marginals.rows[index] * n_columns + columns[index], return_inverse=True)
         scores = np.zeros(len(cells))
-        (np.maximum if self._highest else np.add).at(scores, cell_index, marginals.scores[index])
+        merge = np.maximum if self._highest else np.add
+        merge.at(scores, cell_index, marginals.scores[index])
         scores = np.minimum(scores, 1.0)
-        kept = np.flatnonzero(scores >= threshold)
-        rows, tags = np.divmod(cells[kept], max(1, n_columns))
-        return Marginals(rows, tags, scores[kept], self.n_tokens)
+        reaching = np.flatnonzero(scores >= threshold)
+        rows, tags = np.divmod(cells[reaching], max(1, n_columns))
+        return Marginals(rows, tags, scores[reaching], self.n_tokens)
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         """Return n probabilities, each of a token (row) and a merged label (column), shape (n,); NaN if there is no score."""
@@ -114,7 +115,7 @@ class MappedSource:
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Return the spans whose label has a gold label by `table`; gold cannot decide on others. names: Label of each column."""
+    """Return the spans whose label has a gold label in `table`, as only they can be compared. names: Label of each column."""
     has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
     keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)
@@ -123,7 +124,7 @@ def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Sp
 def _token_scores(
     scores: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
 ) -> Floats:
-    """Return for each token of each span the probability of the span's gold label. labels: Gold ones. names: Span labels."""
+    """Return for each token of each span the probability of the span's gold label. labels: Gold labels. names: Span labels."""
     column = {label: i for i, label in enumerate(labels)}
     rows: list[int] = []
     columns: list[int] = []

@@ -30,8 +30,8 @@ class UnitScoresSource(LeftScoresSource):
     """Base class: reads a value for each token or document, the score of its label or a mapping of labels to scores.
 
     The value None is no score. A Doc without labels gets the highest-scored label of each mapping.
-    component (str): Name of the component, or "". labels (Sequence[str] | None): The labels; None for those of the component or
-    of the fit data. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
+    component (str): Name of the component, or "". labels (Sequence[str] | None): None for labels of the component or the fit
+    data. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
     """
 
     sets_labels = True
@@ -103,7 +103,7 @@ class UnitScoresSource(LeftScoresSource):
 class TokenScoresSource(UnitScoresSource):
     """Source of a value for each token: the score of its label, or a mapping of labels to scores.
 
-    component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None for labels of the component or the fit data.
     score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` with a value per token.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
     RAISES C001: no such annotation, or labels that are not distinct. C111: a label that no config can contain.
@@ -145,13 +145,12 @@ class DocScoresSource(UnitScoresSource):
     """Source of a value for each document: a mapping of categories to scores, or the score of the highest one in `doc.cats`.
 
     Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
-    component (str): Name of the component, or "". labels (list[str] | None): None takes those of component or fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None for labels of the component or the fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
         the first score replaces missing ones.
-    exclusive (bool): Whether a document has only one of the categories.
-    RAISES C001: a score that is not a name, or labels that are not distinct. C111: a label that no config can contain.
-    C740: further scores of categories that are not exclusive.
+    exclusive (bool): Whether a document has only one of the categories. RAISES C001: a score that is not a name, or labels that
+    are not distinct. C111: a label that no config can contain. C740: further scores of categories that are not exclusive.
     """
 
     def __init__(self, component: str = "", score: object = CATS, labels: list[str] | None = None, exclusive: bool = True):
@@ -176,9 +175,9 @@ class DocScoresSource(UnitScoresSource):
         return [_document_value(doc, self.score)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the scores of the categories of each document, and its further scores: name -> score, shape (n_documents,).
+        """Return the scores of the categories of each document, with `further_scores`: name -> array of shape (n_documents,).
 
-        A further score is the one of the document's top category, which has its highest score; 0 for a document without scores.
+        A further score of a document is read for its top category; it is 0 for a document without scores.
         """
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
@@ -194,7 +193,7 @@ class DocScoresSource(UnitScoresSource):
         return scores
 
     def _further_score(self, doc: Doc, name: str, label: str, first_score: float) -> float:
-        """Return the score `name` of a document's top category; first_score (the first one of that category) if it has none."""
+        """Return the score `name` of a document's category (label) or, if it is missing, first_score (of the first name)."""
         value = _document_value(doc, name)
         value = value.get(label) if isinstance(value, Mapping) else value
         return first_score if value is None else as_score(value, _place_on_doc(name), self.describe_unit(doc, 0))

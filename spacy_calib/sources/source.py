@@ -110,9 +110,9 @@ class Source(ABC):
     reads (tuple[str, ...]): Factories of the components that the source can read, for errors; () if it reads only the Doc.
     events (tuple[str, ...]): Values of `calib fit --event`, each a definition of a right prediction; () for no choice.
     component (str): Name of the pipeline component; "" if the source reads only the Doc.
-    singleton_labels (tuple[str, ...]): Labels that get a group each, before those of the grouping ("O").
+    singleton_labels (tuple[str, ...]): Labels, such as "O", that form a group each, before the groups that the grouping makes.
     user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` that the source reads, and that gold files may therefore contain.
-    further_score_names (tuple[str, ...]): Names of the scores that it reads of each unit in addition to the first; () for none.
+    further_score_names (tuple[str, ...]): Names of more scores that it reads for each span or document; () for none.
     distributions (bool): Whether a token has a score for every label, so that a scaling can compare labels; False if only one
         label of a token has a score. sets_labels (bool): Whether the calib pipe sets the top labels on a Doc without labels.
     auto_settings (tuple[str, ...]): Names of the settings that the fit chooses if they are None (`resolve_auto_settings`).
@@ -209,8 +209,6 @@ class Source(ABC):
         """Choose the `auto_settings` that are None by the examples of the fit. progress (Callable): Wraps an iterable."""
         raise NotImplementedError
 
-    # Spans
-
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         """Return the labels of the source's spans; () for a source of token labels only."""
         return ()
@@ -220,7 +218,7 @@ class Source(ABC):
         return product_of(spans)
 
     def count_gold(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Return label -> number of its units in gold Docs, for all gold labels, even if the component does not know them."""
+        """Return gold label -> how often it occurs in gold Docs, even if the component does not know the label."""
         return self.annotation(pipe).count_gold(docs)
 
 

@@ -24,11 +24,11 @@ _NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))  # (start, end, colum
 
 
 class SpanScoresSource(LeftScoresSource):
-    """Source of a score of each span, and perhaps further scores, which the map of spans uses as features.
+    """Source of a score of each span, and perhaps of further scores, which the calibration of spans uses as features.
 
     A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or
     with an unknown label is left out. Other labels of a token have no score.
-    component (str): Name of the component, or "". labels (list[str] | None): The labels; None: those of component or fit data.
+    component (str): Name of the component, or "". labels (list[str] | None): None for labels of the component or the fit data.
     spans_key (str): Key of `doc.spans`, in predicted and gold Docs; "" for `doc.ents`.
     score (str | list | None): "_.NAME" for the extension `span._.NAME`, another name for `doc.spans[spans_key].attrs[NAME]`.
         None means "scores" for `doc.spans`, and "_.score" for `doc.ents`. For `doc.ents` a name without "_." is the key of a
@@ -77,8 +77,6 @@ class SpanScoresSource(LeftScoresSource):
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return self.score_labels(pipe)
 
-    # What is on the Doc
-
     @property
     def where(self) -> str:
         return f"span.{self.score}" if self._is_extension else f"doc.spans['{self._group}'].attrs['{self.score}']"
@@ -105,8 +103,8 @@ class SpanScoresSource(LeftScoresSource):
         group = doc.spans[self._group]
         if len(group) and not self._span_annotation.spans_on(doc):
             return f"tokens were merged or split since doc.spans['{self._group}'] was set"
-        has_scores = self._is_extension or self.score in group.attrs
-        return f"there is nothing at {self.where}" if len(group) and not has_scores else ""
+        has_scores = not len(group) or self._is_extension or self.score in group.attrs
+        return "" if has_scores else f"there is nothing at {self.where}"
 
     def scored_spans(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
         """Return (span, score, further scores) of the spans with a score. RAISES C281 to C283: unreadable scores."""
@@ -164,7 +162,7 @@ class SpanScoresSource(LeftScoresSource):
 def read_spans(
     table: Ints, span_scores: Floats, is_chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
 ) -> tuple[Marginals, Spans]:
-    """Return (scores of tokens: for each label that of the best span over the token; the spans, with these token scores).
+    """Return (scores of tokens, spans). A token's score for a label is the highest score of this label's spans that cover it.
 
     table (Ints): Start, end and index of the label of each span, shape (n, 3). span_scores (Floats): Score of each, (n,).
     is_chosen (NDArray[bool]): Whether each is on the Doc. n_tokens, n_labels (int): Size of the Doc, and number of labels.
@@ -179,14 +177,14 @@ def read_spans(
     marginals = Marginals(rows, columns, best[rows, columns], n_tokens)
     starts, ends, labels = table.T
     lengths = ends - starts
-    # The tokens of all spans, one span after the other.
-    tokens = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    firsts = np.cumsum(lengths) - lengths  # index of each span's first token among the tokens of all spans
+    tokens = np.repeat(starts - firsts, lengths) + np.arange(lengths.sum())
     token_scores = best[tokens, 1 + np.repeat(labels, lengths)]
     return marginals, Spans(starts, ends, labels, token_scores, span_scores, is_chosen)
 
 
 class SpancatSource(OutputSource):
-    """Source of a span categorizer's scores. A token has the best score of each label over it, "O" 1 minus the maximum.
+    """Source of a span categorizer's scores. A token gets each label's best score over it; its "O" gets 1 minus the maximum.
 
     component (str): Name of the component. lowest (float | None): Minimum score of candidates, spans below the component's
     threshold, for which the model is run again; None reads only the spans on the Doc. RAISES C001: lowest is not in (0, 1).
@@ -242,7 +240,7 @@ def _why_missing(doc: Doc, key: str) -> str:
 
 
 def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
-    """Run the span categorizer; return for each Doc ((start, end, column) of the spans that reach `lowest`, their scores)."""
+    """Run the span categorizer. Return for each Doc (start, end and column of spans that score at least `lowest`, scores)."""
     indices, scores = pipe.predict(list(docs))
     if not len(indices.dataXd):  # no text is long enough for a suggestion: arrays have other shapes
         return [_NO_SPANS] * len(docs)

@@ -32,15 +32,14 @@ def spans_from(
     ents: bool = True,
     beside: Sequence[str] = (),
 ) -> SpanGroup:
-    """Put the spans that a tool found into `doc.spans[key]`, and the best of them into `doc.ents`.
+    """Put the spans that a tool found into `doc.spans[key]`, and the best ones, without overlaps, into `doc.ents`.
 
     The group has `attrs["scores"]`, an attribute for each further score, and `attrs["counts"]`: how many spans were "found",
-    "mended" (moved to token boundaries), "misaligned" (left out) and the "same" as another (the highest score counts).
+    "mended" (moved to token boundaries), "misaligned" (left out) and "same" (left out for an equal span that scores as high).
     found (Iterable[Mapping]): Character offsets (start, end), label and score of each span, under the keys of GLiNER, flair,
         SpanMarker or a pipeline of Hugging Face. White space at either end is dropped. A score may be None.
-    key (str): Key of the group, which is replaced. threshold (float): Minimum score of entities.
-    misaligned (str): "expand" extends a span that does not begin and end at token boundaries, "contract" shrinks it, "strict"
-        leaves it out.
+    key (str): Key of the group, which is replaced. threshold (float): Minimum score of entities. misaligned (str): What happens
+        to a span that does not begin and end at token boundaries: "expand", "contract", or "strict", which leaves it out.
     ents (bool): Whether to set `doc.ents`; of overlapping spans the one with the higher score counts, then the longer one.
     beside (Sequence[str]): Keys of further scores of each span. RETURNS (SpanGroup): `doc.spans[key]`.
     RAISES C001: another value of misaligned. C640: an item without offsets, label or score.
@@ -72,6 +71,7 @@ def spans_from(
     attrs: dict[str, Any] = {name: [scores[i] for _, scores in best.values()] for i, name in enumerate(("scores", *beside))}
     doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs={**attrs, "counts": dict(+counts)})  # +: without 0
     if ents:
+        # The highest score first, of equal scores the longest span, of equally long spans the first one.
         by_score = sorted(best.values(), key=lambda pair: (-_first_score(pair[1]), -len(pair[0]), pair[0].start))
         entities = [span for span, scores in by_score if _first_score(scores) >= threshold]
         doc.set_ents(_drop_overlaps(entities), default="outside")
@@ -80,11 +80,11 @@ def spans_from(
 
 def _drop_overlaps(spans: Sequence[Span]) -> list[Span]:
     """Return the spans that overlap no earlier one of those returned."""
-    tokens: set[int] = set()
+    covered: set[int] = set()  # tokens of the spans in `result`
     result = []
     for span in spans:
-        if tokens.isdisjoint(range(span.start, span.end)):
-            tokens.update(range(span.start, span.end))
+        if covered.isdisjoint(range(span.start, span.end)):
+            covered.update(range(span.start, span.end))
             result.append(span)
     return result
 

@@ -53,9 +53,9 @@ def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
     """Copy what models read of a Doc, but no entities and heads. keep_arcs: Copy sentence starts and arc labels, too."""
     # 1 at a start of a sentence, -1 where none may be, 0 if unknown
     signs = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
-    starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in signs.tolist()]
+    starts: list[bool | int | None] = [None if sign == 0 else bool(sign == 1) for sign in signs.tolist()]
     words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
-    copy = Doc(doc.vocab, words=words, spaces=spaces, sent_starts=starts)
+    copy = Doc(doc.vocab, words=words, spaces=spaces, sent_starts=starts if keep_arcs else [None] * len(words))
     attrs = [*_INPUT_ATTRS, "DEP"] if keep_arcs else _INPUT_ATTRS
     copy.from_array(attrs, np.asarray(doc.to_array(attrs)))  # type: ignore[arg-type]
     copy.tensor = doc.tensor
@@ -65,7 +65,7 @@ def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
 
 
 class TransitionSource(ComponentSource):
-    """Base class: reads parsers and recognizers, ours from remembered readings, others by a second pass over copies of Docs.
+    """Base class of sources of parsers and recognizers. Ours remember their readings; others run again, on copies of Docs.
 
     remembering_class (type): The component class that remembers readings. memory (KeptReadings): These readings.
     output_name (str), output_attributes (frozenset[str]): What the component sets, in messages and in spaCy's metadata.
@@ -100,7 +100,7 @@ class TransitionSource(ComponentSource):
         return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else reasons_not_to_run(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """Return the probabilities ("reading") of each Doc, remembered or from a second pass, whose errors are raised."""
+        """Return the probabilities ("reading") of each Doc: remembered ones, or else those of a second pass (`read_again`)."""
         return [self.memory(doc, pipe.name) for doc in docs] if self.has_memory(pipe) else self.read_again(pipe, docs)
 
     @abstractmethod

@@ -20,28 +20,23 @@ from ..solvers import fit_logistic, log_odds, sigmoid, softplus
 from ..steps import Predictions
 from ..tag_offsets import Offsets, TagOffsets, average_offsets, look_up_offsets
 
-# A flatter line would make all scores alike; this slope keeps their order.
-LEAST_SLOPE = 0.05
-# The prior standard deviation of a line's slope around 1, as a share of that of its intercept around 0.
-_SLOPE_SHARE = 0.5
-# Standard deviation, in log-odds, of a shift of all tokens of one document.
-_DOCUMENT_SPREAD = 0.3
-# Cross-validation over documents has so many folds; with fewer documents each is a fold.
-FOLDS = 10
-# The prior precision that fixes a slope.
-_FIXED = 1e9
+LEAST_SLOPE = 0.05  # a flatter line would make all scores alike; this slope keeps their order
+_SLOPE_SHARE = 0.5  # the prior standard deviation of a line's slope around 1, as a share of that of its intercept around 0
+_DOCUMENT_SPREAD = 0.3  # standard deviation, in log-odds, of a shift of all tokens of one document
+FOLDS = 10  # of cross-validation over documents; with fewer documents each is a fold
+_FIXED = 1e9  # the prior precision that fixes a slope
 
 
 @dataclass(frozen=True)
 class Prior:
     """The prior distribution of an adaptation: how far calibrated scores are expected to be off in a new domain.
 
-    spreads (tuple[float, ...]): The prior of the intercept is an even mixture of Gaussians around 0 with these standard
-        deviations, in log-odds; 0 is "no change".
+    spreads (tuple[float, ...]): Standard deviations, in log-odds, of a shift of all scores (the intercept of a Line). Its prior
+        is an even mixture of Gaussians around 0 with these deviations; 0 is "no change".
     tag_spread (float): Standard deviation, in log-odds, of a shift of the tokens of one tag, or group, in one document: a tag
         that is wrong once is often wrong throughout.
     further_spread (float | None): Added to `spreads` if that lowers the cross-validated log loss.
-    offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some groups or tags may be far off.
+    offsets (bool): Whether groups and tags are shifted further. outliers (bool): Whether some of these may be far off.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
@@ -51,8 +46,7 @@ class Prior:
     further_spread: float | None = None
 
 
-# An adaptation with this prior changes nothing.
-NO_CHANGE = Prior(spreads=(0.0,), offsets=False)
+NO_CHANGE = Prior(spreads=(0.0,), offsets=False)  # an adaptation with this prior changes nothing
 TOKEN_PRIOR = Prior()
 # Out of domain, scores of entities are off by more than those of tokens: a recognizer predicts names where there are none.
 # Entities are fewer, and of few labels, none of which is an outlier.
@@ -90,6 +84,7 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
     information = np.bincount(codes, weights=scores * (1.0 - scores))
     if hits is not None:
         information = np.maximum(information, np.bincount(codes, weights=(hits - scores) ** 2))
+    # Times its weight, a document's information is 1 / (1 / information + spread^2): the document has a shift of its own.
     return np.asarray(1.0 / (1.0 + spread**2 * information))[codes]
 
 
@@ -110,8 +105,8 @@ def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: P
 def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Floats, spread: float) -> tuple[Line, float]:
     """Return (line of maximum posterior density, its log evidence by Laplace's approximation).
 
-    spread (float): Prior standard deviation of the intercept around 0; 0 for no change. That of the slope around 1 is a share
-        of it. margins, hits, weights: Log-odds to map, whether it is right, and weight of each entry, (n,).
+    spread (float): Standard deviation of the intercept's prior around 0; 0 for no change. That of the slope's prior around 1
+        is _SLOPE_SHARE * spread. margins, hits, weights: Log-odds to map, whether it is right, and weight of each entry, (n,).
     """
     if not spread:
         return Line(), -_loss(margins, hits, weights)
@@ -141,7 +136,7 @@ def _loss(margins: Floats, hits: NDArray[np.bool_], weights: Floats) -> float:
 class GoldEntries:
     """n scored entries with gold: (token, tag) pairs, or spans.
 
-    scores (Floats): Calibrated score of each entry. hits (NDArray[bool]): Whether it is right. tags (Ints): Its label's column.
+    scores (Floats): Calibrated score of each entry. hits (NDArray[bool]): Whether it is right. tags (Ints): Its label's index.
     is_top (NDArray[bool]): Whether it has the highest raw score of its token (of a span: whether it is on the Doc). A model
         that is overconfident about top entries is underconfident about the others, so the two have different maps.
     documents (Ints): The document of each entry. RAISES C002: lengths differ.
@@ -166,7 +161,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """A map of top entries, or of others: `line` in log-odds, then `offsets` of groups and tags. entries: Number in the fit."""
+    """Maps scores by a `line` in log-odds, then by `offsets` of groups and tags. entries: Number of entries in the fit."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(TagOffsets.read), None)
@@ -174,7 +169,7 @@ class AdaptationMap(Serializable):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationMap:
-        """Fit a line in log-odds to the entries, then (if in the prior) offsets of groups and tags, shrunk to no change."""
+        """Fit a line in log-odds, then (if `prior.offsets`) offsets of groups and tags. All are shrunk towards no change."""
         if not len(entries):
             return cls()
         prior = _choose_spreads(entries, groups, prior)
@@ -187,7 +182,7 @@ class AdaptationMap(Serializable):
         group_indices, n_tags = groups.find(entries.tags).astype(np.intp), len(groups.of_tag)
         group_offsets = _fit_offsets(adjusted_margins, entries, group_indices, len(groups), prior)
         adjusted_margins = adjusted_margins + look_up_offsets(group_offsets.values, group_indices)
-        tags = np.where(entries.tags < n_tags, entries.tags, -1)
+        tags = np.where(entries.tags < n_tags, entries.tags, -1)  # -1: a tag added after the fit of the groups, without offset
         tag_offsets = _fit_offsets(adjusted_margins, entries, tags, n_tags, prior)
         return cls(line, TagOffsets(tag_offsets, group_offsets), len(entries))
 
@@ -202,9 +197,9 @@ class AdaptationMap(Serializable):
 
 def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior:
     """Put the prior's `further_spread` into `spreads` if this lowers the cross-validated loss of the entries, else drop it."""
-    narrow = replace(prior, further_spread=None)
+    narrow_prior = replace(prior, further_spread=None)
     if prior.further_spread is None or len(np.unique(entries.documents)) < 2:
-        return narrow
+        return narrow_prior
     folds = folds_of(entries.documents, FOLDS)
 
     def cross_fitted_loss(candidate: Prior) -> float:
@@ -214,11 +209,12 @@ def _choose_spreads(entries: GoldEntries, groups: Groups, prior: Prior) -> Prior
 
         return float(log_losses(cross_fit(folds, score), entries.hits).sum())
 
-    return min((narrow, replace(narrow, spreads=(*prior.spreads, prior.further_spread))), key=cross_fitted_loss)
+    wide_prior = replace(narrow_prior, spreads=(*prior.spreads, prior.further_spread))
+    return min((narrow_prior, wide_prior), key=cross_fitted_loss)
 
 
 def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, prior: Prior) -> Offsets:
-    """Fit an offset to each of n_units groups or tags, with a prior. margins: Log-odds so far. units: Of each entry, or -1."""
+    """Fit offsets of n_units groups (or tags) to log-odds (`margins`) of entries. units: Group of each entry, -1 for none."""
     _, documents = np.unique(entries.documents, return_inverse=True)
     # (document, unit) as one number; unit -1 (none) counts as 0.
     probabilities, clusters = sigmoid(margins), documents * (n_units + 1) + units + 1

@@ -18,8 +18,7 @@ from .adaptation import FOLDS, Adaptation, GoldEntries, Prior
 
 # Minimum number of entries in a bin of the calibration error, and maximum number of bins.
 _PER_BIN, _BINS = 50, 10
-# Smaller offsets, in log-odds, are not reported.
-_LEAST_OFFSET = 0.1
+_LEAST_OFFSET = 0.1  # smaller offsets, in log-odds, are not reported
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,9 +44,7 @@ def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -
     RAISES C001: n_groups is not a whole number of at least 1.
     """
     counts = dict(zip(labels, groups.counts.tolist(), strict=False))
-    singleton_labels = [
-        labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.n_singletons
-    ]
+    singleton_labels = [labels[i] for i, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.n_singletons]
     return group_with_singletons(partial(tag_frequency_groups, n_groups=n_groups), labels, counts, singleton_labels)
 
 

@@ -12,7 +12,7 @@ from .recalibrator import Recalibrator
 
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct ones of n > 0 scores, ascending, the sum of weights (None: each 1) at each, and that of its hits."""
+    """Return (distinct scores, ascending; sum of the weights at each; sum of the weights of its hits). weights: None for 1."""
     x, is_hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)  # equal pairs as one
     hit_mass = mass * is_hit
     if (x[1:] < x[:-1]).any():
@@ -25,10 +25,11 @@ def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None
 def _ends_of_slopes(below: Floats, above: Floats) -> tuple[Floats, Floats]:
     """Return the scores at which the slope between two levels begins and ends: in the first and last quarter of their gap.
 
-    `between` takes numbers there that are no score of the fit, so that none is saved; a gap without room keeps its own ends.
-    below, above (Floats): The scores at the ends of each gap, (n_gaps,).
+    These are numbers of few digits, so that no score of the fit is saved. If a gap is too small for them, the slope begins and
+    ends at the scores themselves. below, above (Floats): The scores at the ends of each gap, (n_gaps,).
     """
     gap = above - below
+    # `between` may return the upper end of its interval. So this end is not `above`, a score of the fit, but a little lower.
     lower, upper = between(below, below + gap / 4), between(above - gap / 4, above - gap / 32)
     is_free = (below < lower) & (lower < upper) & (upper < above)
     return np.where(is_free, lower, below), np.where(is_free, upper, above)
@@ -62,8 +63,10 @@ class IsotonicRegression(Recalibrator):
         points, values = np.stack([lower, upper], axis=1).ravel(), np.stack([y[ends], y[ends + 1]], axis=1).ravel()
         # A score between two gaps without room for slopes is a point twice.
         distinct = np.append(True, points[1:] > points[:-1])[: len(points)]
-        # A single level is a constant map, which any one point describes.
-        self.x_, self.y_ = (points[distinct], values[distinct]) if len(ends) else (np.array([0.5]), y[:1])
+        if len(ends):
+            self.x_, self.y_ = points[distinct], values[distinct]
+        else:  # a single level is a constant map, which any one point describes
+            self.x_, self.y_ = np.array([0.5]), y[:1]
 
     def _predict(self, scores: Floats) -> Floats:
         probabilities = np.interp(scores, self.x_, self.y_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +61,10 @@ class LogisticMap(Recalibrator):
         return self
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Return a function that maps each score by the row of its map in a table of all coefficients; None for other maps."""
+        """Return one function for all maps: a table has a row of coefficients per map. None if a map is of another method."""
         if any(type(recalibrator) is not type(self) for recalibrator in maps):
             return None
-        table = np.stack([recalibrator.coefficients_ for recalibrator in maps if isinstance(recalibrator, LogisticMap)])
+        table = np.stack([cast(LogisticMap, recalibrator).coefficients_ for recalibrator in maps])
         return partial(self._margins_of, table)
 
     def _margins_of(self, table: Floats, scores: Floats, map_indices: Ints) -> Floats:

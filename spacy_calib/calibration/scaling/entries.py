@@ -10,16 +10,11 @@ from numpy.typing import NDArray
 
 from ...types import Floats, Ints
 
-# A scaling reads the tags of a token that have at least this probability.
-FLOOR = 1e-4
-# So many top tags of a token influence the others.
-MOST_INPUTS = 16
-# Lower bound of the probability of all tags below FLOOR together, so that its log is finite.
-LEAST_REST = 1e-6
-# Lower bound of the probability of a tag below FLOOR (a predicted label).
-LEAST = 1e-12
-# Codes are numbered by sorting where a table of them would have more cells.
-_LARGEST_TABLE = 1 << 22
+FLOOR = 1e-4  # a scaling reads the tags of a token that have at least this probability
+MOST_INPUTS = 16  # so many top tags of a token influence the others
+LEAST_REST = 1e-6  # lower bound of the probability of all tags below FLOOR together, so that its log is finite
+LEAST = 1e-12  # lower bound of the probability of a tag below FLOOR (a predicted label)
+_LARGEST_TABLE = 1 << 22  # codes are numbered by sorting where a table of them would have more cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +147,7 @@ class PairwiseScaler:
         return np.concatenate(scaled_parts)
 
     def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Scale the entries of few tokens, whose table fits in memory: a softmax of each token's margins, and that of its rest.
+        """Scale the entries of a few tokens, whose table fits in memory: the softmax over each token's entries and its rest.
 
         starts (Ints): First entry of each token. tags, scores: Of each entry. is_input: If it influences others; None: all do.
         """
@@ -218,7 +213,7 @@ def _column(table: Any, column: int) -> Floats:
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Return the indices of each token's inputs but the MOST_INPUTS highest. starts, lengths: Its first, and their number."""
+    """Return the indices of inputs below the MOST_INPUTS highest of their token. starts, lengths: Of each token's inputs."""
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 # much as a bias of its size, and penalties are on squares.
 _SHARE_OF_BIASES = 0.01
 _MOST_STEPS = 300
-# Pairs of steps and gradients that L-BFGS keeps.
-_MEMORY = 20
+_MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
 
 class ScalingWeights(NamedTuple):
@@ -90,7 +89,7 @@ class Objective:
         return ScalingWeights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
     def loss(self, vector: Floats) -> tuple[float, Floats]:
-        """Return the loss at a vector of parameters divided by `units`, and its gradient by this vector."""
+        """Return the loss and its gradient by `vector`, which contains the parameters divided by their scales (`units`)."""
         values = vector * self.units
         weights = self.unpack(values)
         margins = weights.factor[0] * self.entries.logs + weights.biases[self.entries.tags]
@@ -129,7 +128,8 @@ def descend(start: int, n: int, loss: Callable[[int], float], progress: Progress
             if neighbour not in losses:
                 progress.update(len(losses) / n)  # at most n losses are computed
                 losses[neighbour] = loss(neighbour)
-            if not (losses[neighbour], neighbour) < (losses[best], best):
+            is_better = (losses[neighbour], neighbour) < (losses[best], best)  # of equal losses that of the lower index
+            if not is_better:
                 break
             best = neighbour
     return best

@@ -134,8 +134,8 @@ class Scaling(Part):
         documents (Ints): Document of each pair, ascending, shape (n,). n_tags (int): Number of tags.
         RETURNS (Floats): The scaled score of each pair, (n,). RAISES C003: no pairs.
         """
-        fitting, folds = progress.parts(2, 1)
-        fitting.update(0.0)
+        fitting, cross_fitting = progress.parts(2, 1)
+        fitting.update(0.0)  # report the start
         index, has_folds = thin_out(documents, MOST_PAIRS), len(np.unique(documents)) > 1
         if self.ridge is None and has_folds:
             start = self._choose_ridge(pairs.take(index), documents[index], n_tags)
@@ -149,7 +149,7 @@ class Scaling(Part):
             train_pairs = pairs.take(train[thin_out(documents[train], MOST_PAIRS)])
             return self._refit(train_pairs, n_tags, _FOLD_TOLERANCE).scale_pairs(pairs.take(test))
 
-        return cross_fit(folds_of(documents, _FOLDS), score, folds)
+        return cross_fit(folds_of(documents, _FOLDS), score, cross_fitting)
 
     def _choose_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> Scaling:
         """Return a copy fitted on a sample of the pairs with the L2 penalty of minimum cross-validated log loss.
@@ -171,7 +171,8 @@ class Scaling(Part):
                 return candidate._refit(sample.take(train), n_tags, _RIDGE_TOLERANCE).scale_pairs(sample.take(test))
 
             scores = cross_fit(folds, score)
-            return -float(np.log(np.maximum(np.where(sample.hits, scores, 1.0 - scores), LEAST)).sum())
+            probabilities_of_gold = np.where(sample.hits, scores, 1.0 - scores)
+            return -float(np.log(np.maximum(probabilities_of_gold, LEAST)).sum())
 
         return scalings[descend(default_index, len(RIDGES), loss)]
 

@@ -19,7 +19,8 @@ def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
         if any(row["cutoff"] is not None for row in result["rows"]):
             attributes.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
     if "misses" in result:
-        show_recall(result["misses"], None if "precision" in result else result["seen"], result["by"], apply)
+        overlap = None if "precision" in result else result["seen"]  # None: `show_precision` has shown it
+        show_recall(result["misses"], overlap, result["by"], apply)
         attributes += [f"Token._.{attr}_flag", f"doc.spans['{attr}_doubtful']"]
     if "review" in result:
         show_review(result["review"], result["precision"], result["misses"]["recall"], result["confidence"])
@@ -117,8 +118,8 @@ _RECALL = (
 def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
     """Print cut-offs for a recall and their guarantee. result (dict): "misses" in the result of `threshold`.
 
-    overlap (dict | None): Of gold and fit data. by (dict): Independent samples of the gold, their "unit" and number "n".
-    apply (Path | None): Folder of the pipeline that was written with the cut-offs.
+    overlap (dict | None): How much of the gold is in the fit data. by (dict): What the gold has independent samples of ("unit",
+    such as "document"), and how many ("n"). apply (Path | None): Folder of the pipeline that was written with the cut-offs.
     """
     from ...pairs.documents import by_unit, count_in_words
 
@@ -156,7 +157,7 @@ _REVIEW = (
 
 
 def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
-    """Print how many tokens are accepted, to be reviewed, or dropped (`parts_for_review`), and what the cut-offs reach."""
+    """Print how many tokens to accept, review or drop (`parts_for_review`), and the precision and recall that are promised."""
     msg.divider("Accept, look, drop")
     accept, inside_share = parts["accept"], parts["drop"]["inside_share"]
     right_share = accept["right"] / accept["entities"] if accept["entities"] else None

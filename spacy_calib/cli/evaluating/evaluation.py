@@ -69,13 +69,13 @@ def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
     if any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs):
         return True
     if fitted_only:
-        fitted_pipes(nlp)  # raises C027 if there is none at all
+        fitted_pipes(nlp)  # raises C027 if there is none at all, else the next line raises C056
         check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
     return False
 
 
 def find_obstacles(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
-    """Return for each pipe why its component gives no scores, or "". RAISES C021, C069, C084: the reason, for a single pipe."""
+    """Return why the component of each pipe gives no scores, or "". RAISES C021, C069, C084: this reason, for a single pipe."""
     obstacles = []
     for pipe in pipes:
         try:
@@ -89,18 +89,19 @@ def find_obstacles(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
 
 
 def notes_on(run: EvaluateRun, nlp: Language, tables: Sequence[PipeTable]) -> list[str]:
-    """Return a sentence for each fitted calib pipe that is not evaluated, with the reason. tables: Of the evaluated pipes."""
+    """Return a sentence for each fitted calib pipe that is not evaluated, with the reason. tables: The evaluated pipes."""
     from ...pipe.component import Calibrator
 
     evaluated, notes = {table.pipe.name for table in tables}, []
-    for name, pipe in nlp.components if run.component is None else ():
+    components = nlp.components if run.component is None else []  # --component leaves out the others on purpose
+    for name, pipe in components:
         if isinstance(pipe, Calibrator) and pipe.fitted and name not in evaluated:
             notes.append(f"Not evaluated: pipe {name}. The data has no gold for '{pipe.source.component}'.")
     return notes + [f"Not evaluated: pipe {table.pipe.name}. {table.obstacle}" for table in tables if table.obstacle]
 
 
 def verdict_on_raw(table: PipeTable) -> str:
-    """Return a sentence on how far the raw scores of a pipe are off (their ECE); "" if no unit with gold has a score."""
+    """Return a sentence on how far the raw scores of a pipe are off (their ECE); "" if nothing with gold has a score."""
     kind = table.annotation.kind
     *span_tables, row_table = table.units.values()  # of entities, if the pipe scores these; of tokens or documents
     unit_words, view = f"the top label of each {kind.unit}", row_table.view

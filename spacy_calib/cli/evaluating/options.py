@@ -20,13 +20,13 @@ PICTURE_KINDS = ("reliability", "top", "groups", "errors", "coverage")  # what p
 
 
 def kind_of(path: Path) -> str:
-    """Return what is written to a path, a value of KINDS: PICTURE for a folder, NUMBERS for a FIFO. RAISES C056: bad suffix."""
+    """Return what is written to a path: PICTURE (also a folder), PAGE, or NUMBERS (also a device). RAISES C056: bad suffix."""
     suffix = path.suffix.lower()
     if is_stream(path):
-        return NUMBERS
+        return NUMBERS  # text, which a pipe or device such as /dev/stdout takes
     is_known = suffix in KINDS or not suffix or path.is_dir()
     check_option("--output", is_known, f"a file that ends in {', '.join(KINDS)}, or a folder", path)
-    return KINDS.get(suffix, PICTURE)
+    return KINDS.get(suffix, PICTURE)  # PICTURE: a folder
 
 
 def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
@@ -54,8 +54,8 @@ class EvaluateRun(GoldRun):
     """The options of a run of `spacy calib evaluate`, as fields; they are checked when it is created.
 
     output: Paths to write. kind, tags: Which pictures to draw. groups: Number of groups; None takes those of the fit.
-    everything: Whether the printed tables have all columns. format: "table" or "json". RAISES C056: an output of another
-    suffix, or an unknown kind of picture. C054, C097: as `files`.
+    everything: Whether the printed tables have all columns. format: "table" or "json". RAISES C056: an output has
+    an unknown suffix, or `kind` is unknown. C054: a folder is not empty, without `force`. C097: several pictures for a file.
     """
 
     output: list[Path] = field(default_factory=list)
@@ -67,7 +67,7 @@ class EvaluateRun(GoldRun):
 
     def __post_init__(self) -> None:
         output: Any = self.output
-        paths = [] if output is None else [output] if isinstance(output, (str, Path)) else output
+        paths = [output] if isinstance(output, (str, Path)) else output or []
         object.__setattr__(self, "output", [Path(path) for path in paths])  # the class is frozen
         kinds = (*PICTURE_KINDS, "all")
         check_option("--kind", self.kind in (None, *kinds), f"one of {', '.join(kinds)}", self.kind)

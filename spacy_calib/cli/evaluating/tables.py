@@ -121,12 +121,12 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
 def _resampled(tables: Iterable[Mapping[str, Any]]) -> str:
     """Return in words what was resampled for the intervals of all tables, and how many: "by document (20)"."""
     # Answers about entities have no gold for tokens ("n": 0 documents); the documents of the entities count then.
-    units = [table["entities"]["by"] if table.get("entities") and not table["by"]["n"] else table["by"] for table in tables]
-    return " or ".join(dict.fromkeys(by_unit(**unit) for unit in units))
+    resampled = [table if table["by"]["n"] or not table.get("entities") else table["entities"] for table in tables]
+    return " or ".join(dict.fromkeys(by_unit(**table["by"]) for table in resampled))
 
 
 def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
-    """Print how many spans the cut-offs for a precision accept. row (dict | None): None without cut-offs. units: "entities"."""
+    """Print how many spans the cut-offs for a precision accept; nothing for None (no cut-offs). units: Word for spans."""
     if row is not None:
         accepted = f"{row['kept']:,} {units} ({in_percent(row['share'])} %) reach their cut-off"
         msg.text(f"{accepted}; precision {number(row['precision'])}, target {number(row['wanted'])}")
@@ -143,7 +143,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
-    """Print the errors by group in a table, other metrics, and warnings. ece (str): Title of the ECE. labels (str): "tags".
+    """Print the errors by group in a table, other metrics, and warnings. ece, labels (str): Words for the ECE and labels.
 
     raw_only (bool): Whether there are no calibrated scores. details (bool): Whether all columns are printed.
     """
@@ -210,7 +210,7 @@ _SLICE_COLUMNS = (
 
 
 def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> None:
-    """Print how well scores are calibrated in each slice of --by, if given. units: "tokens". details: Print all columns."""
+    """Print how well scores are calibrated in each slice of --by. units: What has scores, "tokens". details: All columns."""
     if table is None:
         return
     rows, n_small = table["rows"], table["too_small"]  # slices that are too small have no row

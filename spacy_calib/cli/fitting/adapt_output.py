@@ -39,8 +39,8 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
     """Return (function to print the verdict with, sentence on the log losses before and after an adaptation).
 
-    The function is `msg.good` if the loss is lower, on enough gold, else `msg.info`. Losses are those of spans if any have gold
-    and they are no arcs, else of labels. The sentence is "" without cross-validated losses: for a single document.
+    The function is `msg.good` if the loss is lower and there is enough gold, else `msg.info`. The losses are of spans, such as
+    entities, if these have gold and are not arcs; else of labels. A single document has no held-out losses: the sentence is "".
     """
     kind, spans = calib.fit_info.kind, adaptation["spans"]
     part, unit = adaptation["tokens"], kind.unit
@@ -59,13 +59,13 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
 
 
 def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Return in words how many documents (or parts), units and entities an adaptation read. unit: "token" or "document"."""
+    """Return what an adaptation read: "8 documents (2,000 tokens, 90 entities)". unit: "token" or "document"."""
     entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
     return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 
 
 def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
-    """Print the `part` of an adaptation on "tokens" (kind: "label") or "spans" ("entity"). unit: What has labels, "token"."""
+    """Print one part of an adaptation: "tokens" (kind: "label") or "spans" (kind: "entity"). unit: "token" or "document"."""
     old_scores, new_scores = part["before"], part["after"]
     subject = f"the top label of a {unit}" if kind == "label" else "an entity"
     share = 100 * part["right"] / part["entries"]

@@ -32,10 +32,10 @@ class ComponentFit:
     """The fit of a calib pipe to one component, and its comparison with the calibration that it may replace.
 
     name (str): Name of the new calib pipe. old_name (str | None): Name of the pipe whose settings it took over, if any.
-    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. label_maps (Sequence): Maps, label of
-    the component -> gold label, of its fitted pipes. comparison (FitComparison | None): Losses of the fit and of `present`, and
-    which is better; None before `compare`, or without `present`. choice (str): What to write: FIT, or the present pipe as it
-    was (PRESENT) or adapted (ADAPTED).
+    present (Calibrator | None): The fitted calib pipe that the fit may replace, if any. label_maps (Sequence): The label map
+    (component label -> gold label) of each fitted pipe of the component. comparison (FitComparison | None): Losses of the fit
+    and of `present`, and which is better; None before `compare`, or without `present`. choice (str): What to write: FIT, or the
+    present pipe as it was (PRESENT) or adapted (ADAPTED).
     """
 
     name: str
@@ -85,8 +85,8 @@ class ComponentFit:
     def comparison_state(self) -> dict[str, Any]:
         """Return {"comparison": losses and verdict} as plain data for JSON; {} without a comparison.
 
-        Losses: "present", "adapted" and "fit" (mean log losses), "error", "units" and "unit"; no keys if there was nothing to
-        compare. Verdict: "winner" and "written" (PRESENT, ADAPTED or FIT), and "why" losses could not be compared, or "".
+        Losses: "present", "adapted" and "fit" (mean log losses), "error" (standard error of the gain), "units" (number) and
+        "unit" (kind); none if not compared. Verdict: "winner", "written" (PRESENT, ADAPTED or FIT), "why" not compared, or "".
         """
         if self.comparison is None:
             return {}

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def check_components(
     component: str | Sequence[str] | None, single_options: Mapping[str, Any], overrides: Mapping[str, Any] | None
 ) -> list[str]:
-    """Return the distinct names given by --component. RAISES C056: an empty name, or several with an option for one.
+    """Return the distinct names in --component. RAISES C056: a name is empty, or there are several and an option for one only.
 
-    single_options (Mapping): Flag -> value (or None) of options for one component. overrides: Dotted settings, for one, too.
+    single_options (Mapping): Flag -> value (None: not set) of options for one only. overrides: Dotted settings, also for one.
     """
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
@@ -39,21 +39,21 @@ def check_components(
     if len(components) > 1:
         expected = "left out with several --component (it is for one: fit that one separately)"
         for flag, value in {**single_options, **settings}.items():
-            check_option(flag, value is None, expected, "it" if value is True else value)
+            check_option(flag, value is None, expected, "it" if value is True else value)  # True: the flag alone
     return components
 
 
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
-    """Choose the component to fit by the gold: return [name] if it annotates only one of those that have a fitted calib pipe.
+    """Choose the component to fit by the gold: return [name] if only one component with a fitted calib pipe has gold, else [].
 
-    paths (Sequence[Path]): Gold files. settings (Mapping): Options and dotted settings, name -> value. silent (bool): Whether
-    to print no choice. RETURNS (list): [] leaves the choice to the caller: the gold annotates the default component, none or
-    several, or --attr, --config or a dotted source among the `settings` chooses it.
+    [] leaves the choice to the caller. It is returned, too, if the default component has gold, or if --attr, --config or a
+    dotted setting of the source is among the `settings`. paths (Sequence[Path]): Gold files. settings (Mapping): Options and
+    dotted settings, name -> value. silent (bool): Whether to print no message about the choice.
     """
     from ...pipe.gold_checks import has_gold_for
 
-    given_settings = [name for name, value in settings.items() if value is not None]
-    if any(name in ("--attr", "--config") or ".source." in name for name in given_settings):
+    set_names = [name for name, value in settings.items() if value is not None]
+    if any(name in ("--attr", "--config") or ".source." in name for name in set_names):
         return []
     default = DEFAULTS["source"]["component"]
     fitted_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
@@ -146,7 +146,7 @@ def put_back(nlp: Language, fit: ComponentFit, reload: Callable[[], Language]) -
 def show_output(
     nlp: Language, fits: Sequence[ComponentFit], output: Path, format: str, gold_options: Mapping[str, Any]
 ) -> None:
-    """Print the fits as JSON (`format`), or in words with the command to run next. gold_options: Flag -> value for that one."""
+    """Print the fits as JSON (`format`), or in words with the `evaluate` command to run next, which has the gold_options."""
     if format == "json":
         states = [_state_of(nlp, component_fit) for component_fit in fits]
         pipes = {state["pipe"]: state for state in states}
@@ -168,7 +168,7 @@ def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:
-    """Print in words what was written for one component: the new fit, or the old calibration. output (Path): Its folder."""
+    """Print in words what was written for one component: the new fit, or the old calibration. output (Path): The folder."""
     calib: Any = nlp.get_pipe(component_fit.name)
     if component_fit.choice == PRESENT:
         msg.info(f"Written as it was: {output}")

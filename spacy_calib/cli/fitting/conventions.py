@@ -21,10 +21,10 @@ _COLUMNS = (
 
 
 def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a --map, "PERSON=PER", of predicted labels that the gold never uses and mostly calls otherwise; "" for none.
+    """Return a --map, "PERSON=PER", for predicted labels that the gold never uses and mostly replaces by another; "" for none.
 
-    conventions (Sequence[Mapping]): Rows with the labels "said" (predicted) and "gold", and numbers of tokens: "tokens" with
-    both, "of": confidently predicted as "said", "in_gold": with the gold label "said".
+    conventions (Sequence[Mapping]): Rows with a predicted label ("said"), a "gold" label, and numbers of tokens: "tokens" have
+    both labels, "of" have a confident prediction of "said", and "in_gold" have "said" as their gold label.
     """
     rows = [row for row in conventions if 2 * row["tokens"] > row["of"] and not row["in_gold"] and row["gold"] != OUTSIDE]
     return map_to_paste({row["said"]: row["gold"] for row in rows})

@@ -49,9 +49,10 @@ def show_context(context: Mapping[str, Any]) -> None:
         msg.text(f"In addition to the score of the top label the fit uses {', '.join(context['columns'])}.")
         return
     msg.divider("Features of the context")
-    words = f"{context['endings']:,} endings and {context['forms']:,} forms that occur at least three times in the fit data"
     features = ["the score of the tag, that of its rival, and how evenly scores are spread", "the tag together with its rival"]
-    features += [words, "the previous and the next tag", "title case and digits"] if context["endings"] else []
+    if context["endings"]:  # else the model reads only scores
+        words = f"{context['endings']:,} endings and {context['forms']:,} forms that occur at least three times in the fit data"
+        features += [words, "the previous and the next tag", "title case and digits"]
     for feature in [*features, *context["columns"]]:
         msg.text(f"- {feature}")
     msg.text(
@@ -77,7 +78,7 @@ def _weight(value: float) -> str:
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
     """Print the result of a fit, and its cross-validated errors. output (Path): Folder of the pipeline.
 
-    gains (bool | None): Whether the fit is better than the old calibration; None if there was none: raw scores are compared.
+    gains (bool | None): Whether the fit is better than the calibration that it replaces; None if it replaces none.
     """
     from .held_out import held_out_rows, show_held_out
 
@@ -199,7 +200,7 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def print_fit_table(info: FitInfo) -> None:
-    """Print the cross-validated errors that are saved with a fit, of all labels and of each group, and whose map it uses."""
+    """Print the cross-validated errors that are saved with a fit, of all labels and of each group, and which map it uses."""
     spans = info.spans if is_span_fit(info) else None
     units = info.kind.span_words[1] if spans is not None else info.kind.label_words[1]
     msg.divider(f"Errors by cross-validation ({units})")

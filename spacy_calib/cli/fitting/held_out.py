@@ -29,7 +29,7 @@ def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
     """Return a row for each metric of a fit from out-of-fold scores: SMCE and GMCE (calibration errors), log loss, Brier.
 
     calib (Calibrator): Must have been fitted in this process. "tfg_isotonic" is the method of Kranzlein et al. (2021): isotonic
-    maps in five groups by frequency. Errors by group are by the groups of the pipe in all columns.
+    maps in five groups by frequency. All three scores have errors by the groups of the pipe.
     RETURNS (list): Dicts with "score" (name of the metric), "pairs" (number), and "raw", "tfg_isotonic", "calibrated" (values);
         [] if there are fewer than two documents.
     """
@@ -48,7 +48,7 @@ def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
 
 
 def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: int) -> list[dict[str, Any]]:
-    """Return the rows of `held_out_rows`. scores: Column -> score of each pair. groups: Of labels. n_bins: Of each error."""
+    """Return the rows of `held_out_rows`. scores: Column -> score of each pair. n_bins: Bins of calibration errors."""
     error = partial(calibration_error, n_bins=n_bins)
 
     def row(title: str, selected: Any, metric: Callable[[Floats, Any], float | None]) -> dict[str, Any]:

@@ -101,8 +101,8 @@ def merge_block(
     """Merge the settings of a calib pipe as `pipe_settings` does, and choose the source that reads its component.
 
     base, options, overrides: Block to start from, given options by name, dotted settings. second_pass (bool): Value of
-        --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`. C066: a second pass
-        over a component that is no recognizer or parser. C272: an event of another kind of component.
+        --second-pass. RAISES C001, C056, C063, C112, C170, C185, C195: a wrong option or setting. C200: two sources claim the
+        component. C340: the source cannot read it. C066: --second-pass for no recognizer or parser. C272: it has no such event.
     """
     name, settings = pipe_settings(base, options, overrides)
     component = settings["source"].get("component", "")
@@ -120,10 +120,10 @@ def merge_block(
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
-    """Return (name, settings) of a new calib pipe, which may replace one of this name, before they are merged with the options.
+    """Return (name, settings) for a new calib pipe, to which `merge_block` then adds the options and dotted settings.
 
     base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
-    options, overrides (Mapping): Given options by name, and dotted settings.
+    options, overrides (Mapping): Given options by name, and dotted settings. A calib pipe of the component may have the name.
     """
     from ...pipe.component import Calibrator
 
@@ -133,18 +133,19 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     source_settings = parse_source_settings(overrides)
     source = merge_settings(settings, source_settings)["source"]
     if isinstance(source, Mapping):  # else it is no block, which is reported later
-        component = {"component": options["component"]} if "component" in options else {}
-        name = _new_name(nlp, {**source, **component}, source_settings)
+        component_option = {"component": options["component"]} if "component" in options else {}
+        name = _new_name(nlp, {**source, **component_option}, source_settings)
     present = dict(nlp.components).get(name) if base is None else None
-    # The new pipe takes the event of a pretrained pipe, so that the two can be compared.
-    event = {"event": present.event} if isinstance(present, Calibrator) and present.fit_info.pretrained is not None else {}
-    return name, {**settings, "attr": name, **event}
+    settings = {**settings, "attr": name}
+    if isinstance(present, Calibrator) and present.fit_info.pretrained is not None:
+        settings["event"] = present.event  # so that the fit can be compared with the pretrained pipe
+    return name, settings
 
 
 def _new_name(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> str:
     """Return a name for a new calib pipe, also the prefix of its attributes, from `source`, the config block of its source.
 
-    It is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component. source_settings
+    It is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that name is another component's. source_settings
     (Mapping): Dotted settings of the source, path -> value.
     """
     name, component = DEFAULT_ATTR, source.get("component", "")
@@ -180,12 +181,12 @@ def _make_source(block: Mapping[str, Any], default: Any) -> Any:
     """Make the source of a config block; return `default` for wrong settings, which are reported when the pipe is created."""
     try:
         return registry.resolve({"source": dict(block)})["source"]
-    except Exception:
+    except Exception:  # wrong settings, which are reported when the pipe is created
         return default
 
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
-    """Check that a component's source has this event; one without `events` has those of entities. RAISES C272: it has not."""
+    """Check that a component's source has this event; without `events` it has those of entities. RAISES C272: it lacks it."""
     events = getattr(source, "events", ()) or tuple(EVENTS)
     if source is not None and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
@@ -200,7 +201,7 @@ def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: M
             source = read_source(nlp, source, source_settings)
         without_settings = registered_sources().get(source.get("@calib_sources", ""))
         return bool(_make_source(source, without_settings).annotation(pipe).kind.of_entities)
-    except Exception:
+    except Exception:  # wrong settings, which are reported later
         return False
 
 
@@ -208,13 +209,10 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
     """Whether no pipe has this name or prefix, except calib pipes of this component, which the new one may replace."""
     from ...pipe.component import Calibrator
 
-    for pipe_name, pipe in nlp.components:
-        taken_names = {pipe_name}
-        if isinstance(pipe, Calibrator):
-            taken_names = set() if pipe.source.component == component else {pipe_name, pipe.attr}
-        if name in taken_names:
-            return False
-    return True
+    calibs = {pipe_name: pipe for pipe_name, pipe in nlp.components if isinstance(pipe, Calibrator)}
+    replaceable = {pipe_name for pipe_name, calib in calibs.items() if calib.source.component == component}
+    taken_prefixes = {calib.attr for pipe_name, calib in calibs.items() if pipe_name not in replaceable}
+    return name not in taken_prefixes and (name in replaceable or name not in nlp.component_names)
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
@@ -261,7 +259,7 @@ def put_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
 
 
 def _pipe_to_replace(nlp: Language, name: str, component: str) -> Calibrator:
-    """Return the calib pipe `name`, which a new one for the same component replaces. RAISES C059: it is another component."""
+    """Return the calib pipe `name`, which a new one replaces. RAISES C059: it is not a calib pipe of this component."""
     from ...pipe.component import Calibrator
 
     old = nlp.get_pipe(name)
@@ -295,8 +293,8 @@ def insert_calib(
     calib = put_calib(nlp, name, settings, label_map)
     check_readable(nlp, calib)
     annotation = calib.source.annotation(calib.lookup.component())
-    expected = "left out for a component that finds sentences"
-    check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), expected, "it")
+    if gold_preproc and annotation.name == "sent":
+        check_option("--gold-preproc", False, "left out for a component that finds sentences", "it")  # raises C056
     check_whole_documents(annotation.kind, gold_preproc)
     return nlp, calib
 
@@ -315,8 +313,9 @@ def insert_unfitted(
     block = old_block(nlp, None, component)
     options: dict[str, Any] = {}
     if block is None:
-        has_pipes = any(isinstance(pipe, Calibrator) for _, pipe in nlp.components)
-        options = {"component": component or only_component(nlp), **({"attr": _UNFITTED} if has_pipes else {})}
+        options["component"] = component or only_component(nlp)
+        if any(isinstance(pipe, Calibrator) for _, pipe in nlp.components):
+            options["attr"] = _UNFITTED  # a prefix that no other calib pipe has
     nlp, calib = insert_calib(nlp, model, merge_block(nlp, block, options), label_map, gold_preproc=gold_preproc)
     calib.warn.silence("CW01")  # "is not fitted", as intended
     return nlp, calib

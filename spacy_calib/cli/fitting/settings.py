@@ -83,7 +83,7 @@ def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mappin
     """Return path -> value from dotted settings of the pipe `name`: {("grouping", "n_groups"): 3}.
 
     overrides (Mapping | None): {"components.calib.grouping.n_groups": 3}. options (Mapping): Given options; without "attr"
-    `components.calib` means this pipe even if its name is `calib_ent`. RAISES C170: no setting of the pipe.
+    `components.calib` means this pipe even if its name is `calib_ent`. RAISES C170: a setting is not of this pipe.
     """
     names = (name,) if "attr" in options else (name, DEFAULTS["attr"])
     paths = {}
@@ -165,7 +165,7 @@ def _resolve_selection(
             conflicts[f"--{_SECTION}.{name}.{'.'.join(path)}"] = value
     if is_auto or ("selection" in dotted_blocks and settings["selection"] is not None):
         for option, value in conflicts.items():
-            check_option(option, False, "left out with --method auto, which chooses it", value)
+            check_option(option, False, "left out with --method auto, which chooses it", value)  # raises C056
     has_selection = settings.get("selection") is not None
     drops_selection = has_selection and not is_auto and ("method" in options or bool(conflicts))
     if drops_selection:
@@ -182,7 +182,7 @@ def _resolve_selection(
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """Check that each block of settings names a registered function, or is None. RAISES C063: no block. C195: unknown."""
+    """Check that each block of settings is None or names a registered function. RAISES C063: no block. C195: wrong name."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_source = setting == "source"  # which must be there, but may lack a function
@@ -195,17 +195,18 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Return (name, settings) of the first calib pipe in a config file; if its source names a file of labels, with these.
+    """Return (name, settings) of the first calib pipe in a config file. If its source names a file of labels, they are read.
 
-    RAISES C058: no config, or none with such a block. C114: a wrong dollar sign. C167: the labels cannot be read.
+    RAISES C058: the file is no config, or has no calib pipe. C114: a $ in it begins no variable. C167: no labels in the file.
     """
     try:
         components = Config().from_disk(path).interpolate().get(_SECTION, {})
     except Exception as error:
-        raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None
+        raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None  # $: a variable
+    sections = components if isinstance(components, dict) else {}
     blocks = [
         (name, block)
-        for name, block in (components.items() if isinstance(components, dict) else ())
+        for name, block in sections.items()
         if isinstance(block, dict) and block.get("factory") in _FACTORY_DEFAULTS
     ]
     if not blocks:
@@ -220,7 +221,7 @@ def settings_from_file(path: Path) -> Block:
 
 
 def read_labels(path: Path) -> list[str]:
-    """Read labels from a list in a .json file, or from the lines of another file. RAISES C167: there is no such list."""
+    """Read labels from a list in a .json file, or from the lines of another file. RAISES C167: it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         labels = json.loads(text) if path.suffix == ".json" else text.splitlines()

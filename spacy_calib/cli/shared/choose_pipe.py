@@ -56,8 +56,8 @@ def choose(
     """Choose among fitted pipes by their component or prefix, else by the gold and the unit; return (chosen, reason).
 
     component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes
-    that DATA has gold for; None if DATA is no gold. unit (str | None): The requested unit. flag (str): The option that requests
-    it. allow_many (bool): Whether several pipes may be returned. The reason is a sentence if gold or unit decided, else "".
+    that DATA has gold for; None if DATA is no gold. unit (str | None): What is to be scored, such as "entity". flag (str): Its
+    option. allow_many (bool): Whether several may be returned. The reason is a sentence if gold or unit decided, else "".
     RAISES C079: no pipe has this component or prefix. C077: several are possible. C078: DATA has gold for none.
     """
     named = [pipe for pipe in pipes if component in (None, pipe.component)]
@@ -100,7 +100,7 @@ def choose_pipes(
     """Choose among the fitted calib pipes of a pipeline as `choose` does, and print the reason in one line unless silent.
 
     gold (Sequence[Example] | None): Examples of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable):
-    Returns whether a command can use a pipe; without `component` only such pipes are candidates, if any. component, unit,
+    Returns whether a command can use a pipe; without `component` such pipes are preferred to all others. component, unit,
     flag, allow_many: As for `choose`. RAISES C027: no fitted pipe. C077 to C079: as `choose`.
     """
     all_pipes = fitted_pipes(nlp)

@@ -73,9 +73,8 @@ class CalibCommand(TyperCommand):
 def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callable[[_Function], _Function]:
     """Decorate a function to make it a command. The function itself stays as it is, and can be called from Python.
 
-    Parameters with `argument` or `option` in their annotation are those of the command line; the others are set from Python or
-    by `kind` (`MORE_OPTIONS`). The help is the docstring up to its sections RETURNS and RAISES.
-
+    Parameters with `argument` or `option` in their annotation are those of the command line; the others are set from Python, or
+    by a `kind` that parses more options. The help is the docstring up to its sections RETURNS and RAISES.
     example (str): The end of a command line that works. kind (type): The click class that parses the command line.
     """
 
@@ -143,7 +142,8 @@ def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Ma
         shown_name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
         if allowed and value is not None:
             check_option(shown_name, value in allowed, f"one of {', '.join(allowed)}", repr(value))
-        for item in value if isinstance(value, (list, tuple)) else [value]:
+        items = value if isinstance(value, (list, tuple)) else [value]
+        for item in items:
             # A model is given as text, since it may be the name of a package.
             if isinstance(item, Path) or (parameter.name == "model" and item):
                 check_path(shown_name, Path(item))
@@ -162,7 +162,7 @@ def check_path(option: str, path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         pass  # no such path (ValueError: it contains NUL); a command that needs it to exist reports that
     except OSError as error:
-        check_option(option, False, f"a path that the system accepts ({error.strerror})", path)
+        check_option(option, False, f"a path that the system accepts ({error.strerror})", path)  # raises C056
 
 
 @contextlib.contextmanager

@@ -48,9 +48,10 @@ class RunSettings:
 
 @folder_errors()
 def data_files(path: Path) -> list[Path]:
-    """Return the gold files at a path: the file itself, or those in a folder; exports of annotation tools if it has no others.
+    """Return the gold files at a path: the file itself, or those in a folder.
 
-    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader.
+    Exports of annotation tools count only in a folder without other gold files. RAISES C051: the path does not exist. C052: the
+    folder has no gold. C081: there are only texts. C053: the suffix has no reader. C105: its reader cannot be imported.
     """
     from ...gold.file_readers import ANSWER_READERS, file_reader, gold_suffixes
     from ...gold.reading import gold_files
@@ -77,9 +78,9 @@ def read_examples(
 
     Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
     gold_preproc (bool): Whether each gold sentence becomes an example, with the tokens of the gold. more (Sequence[Path]):
-        Further gold files or folders. silent (bool): Whether to show no progress bar. RAISES C051 to C053, C081: as
-        `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as `read_gold`. C791: annotators
-        disagree about every entity. C690: texts were chosen by score, not at random.
+        Further gold files or folders. silent (bool): Whether to show no progress bar. RAISES C051, C081, C105: as `data_files`.
+        C052: a path has no documents. C053, C161, C692 to C696, C747, C748: as `read_gold`. C690: texts were chosen by score,
+        not at random. C791: annotators disagree about every entity.
     """
     from ...gold.contradictions import check_agreement, reconcile
     from ...gold.reading import from_files
@@ -147,7 +148,7 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
-    """Yield the examples of gold Docs; each None is skipped. gold_preproc: As in `read_examples`. RAISES C053: spaCy fails."""
+    """Yield the examples of gold Docs; None is skipped. gold_preproc: As in `read_examples`. RAISES C053: spaCy rejects one."""
     from ...gold.conllu import warn_if_contractions_split
     from ...gold.reading import make_examples
     from ...pipe.component import Calibrator
@@ -161,7 +162,7 @@ def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, 
 
 @contextmanager
 def _reader_errors(file: Path) -> Iterator[None]:
-    """Turn all exceptions except CalibErrors of the block, which reads a file, into C053."""
+    """Raise C053 for any exception in the block, which reads the file. A CalibError is raised unchanged."""
     from ...gold.file_readers import advise_on
 
     try:
@@ -234,19 +235,21 @@ def read_through(
     from ...doc.zones import memory_zone
 
     remaining = iter(examples)
-    # A zone has whole spaCy batches, as a score's last digit may depend on its batch. Worker processes start anew in each zone.
-    n_batches = max(1, TEXTS_PER_ZONE // nlp.batch_size) * (1 if settings.n_process == 1 else _ZONES_PER_START)
+    # A zone has whole spaCy batches, as a score's last digit may depend on its batch.
+    n_batches = max(1, TEXTS_PER_ZONE // nlp.batch_size)
+    if settings.n_process != 1:  # larger zones, since worker processes start anew in each zone
+        n_batches *= _ZONES_PER_START
     with progress_bar(settings.title, settings.silent) as bar:
         if settings.gold:
             yield read(_run_with_bar(nlp, remaining, names, bar, settings.n_process))
             return
         while True:
             with memory_zone(nlp):
-                batch = list(itertools.islice(remaining, n_batches * nlp.batch_size))
-                if not batch:
+                zone_examples = list(itertools.islice(remaining, n_batches * nlp.batch_size))
+                if not zone_examples:
                     return
-                result = read(_run_with_bar(nlp, batch, names, bar, settings.n_process))
-                del batch  # before the zone ends, which frees what the Docs refer to
+                result = read(_run_with_bar(nlp, zone_examples, names, bar, settings.n_process))
+                del zone_examples  # before the zone ends, which frees what the Docs refer to
             yield result
 
 
@@ -261,10 +264,10 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
 
     if not path.exists():
         raise calib_error("C051", path=path)
-    if not path.is_dir():
-        files = [path] if suffix_of(path) in readable_suffixes() else []
-    else:
+    if path.is_dir():
         files = sorted([*filter(is_gold, gold_files(path)), *visible_files(path, ".json", *TEXT_SUFFIXES)])
+    else:
+        files = [path] if suffix_of(path) in readable_suffixes() else []
     if not files:
         raise calib_error("C073", path=path, suffixes=", ".join(readable_suffixes()))
     if not any(suffix_of(file) in KEYED for file in files):
@@ -339,11 +342,15 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    """Return the origin of a text: "line" (number, from 1), "id" and "meta" of its record, IN_LINE: value of `key` or None."""
+    """Return where a text is from, a dict: its "line" (number from 1), and the "id" and "meta" of its record if it has them.
+
+    key (str | None): A key of the record, or of its "meta". Its value, or None, is added under the key IN_LINE.
+    """
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin
     from ...gold.keys import IN_LINE
 
     meta = record.get("meta")
-    return {**origin, IN_LINE: record.get(key, meta.get(key) if isinstance(meta, dict) else None)}
+    value_in_meta = meta.get(key) if isinstance(meta, dict) else None
+    return {**origin, IN_LINE: record.get(key, value_in_meta)}

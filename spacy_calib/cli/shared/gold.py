@@ -20,7 +20,7 @@ _PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
 def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
-    """Rename the gold labels of examples to those of the pipes, in place; return the examples. options: Of `match_labels`."""
+    """Rename gold labels of examples in place to those of the pipes; return the examples. options: Maps for `match_labels`."""
     from ...pipe.label_names import match_labels
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
@@ -41,8 +41,9 @@ def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: 
     """Warn of gold that is left out, unless silent. examples (Iterable[Example]): Gold with predictions of the pipeline."""
     from ...gold.left_out import DroppedGold
 
-    for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
-        warn(sentence)
+    if not silent:
+        for sentence in DroppedGold.from_examples(annotation, examples).sentences():
+            warn(sentence)
 
 
 def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None:
@@ -54,17 +55,17 @@ def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
     """Return a sentence about the gold labels that a component does not know, cut to two lines unless `details`.
 
-    words (Mapping): Texts of `UnknownGold.message_fields`: "n" and "share" (in %) of the units with such labels, "unknown"
-    (the labels), "pairs" (predicted and gold labels, "-" for none). unit (str): What has labels, if `words` has no "unit".
+    words (Mapping): From `UnknownGold.message_fields`: "n" and "share" (in %) of the units with such labels, "unknown" (the
+    labels), "pairs" ("PREDICTED for GOLD (n), ...", or "-"). unit (str): Noun for a unit, "token", if `words` has no "unit".
     """
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)
-    first = pairs if details else pairs.split(", ")[0]
-    predicts_nothing = pairs == "-" or first.startswith("nothing for ")
-    text = unknown if predicts_nothing else f"{unknown}; it predicts {first}"
-    if not details and len(text) > _PAIR_WIDTH:
-        text = shorten(unknown, _LABELS_WIDTH)
+    shown_pairs = pairs if details else pairs.split(", ")[0]  # two lines have room for one pair
+    predicts_nothing = pairs == "-" or shown_pairs.startswith("nothing for ")
+    labels = unknown if predicts_nothing else f"{unknown}; it predicts {shown_pairs}"
+    if not details and len(labels) > _PAIR_WIDTH:
+        labels = shorten(unknown, _LABELS_WIDTH)
     return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as "
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({labels}) and count as "
         "misses; `fit --map` renames them"
     )

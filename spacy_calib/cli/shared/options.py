@@ -53,7 +53,7 @@ class WithOverrides(CalibCommand):
     more_options = ("--components",)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put dotted settings into `ctx`, for `overrides`; let typer parse the rest. RAISES C083: an option named like one."""
+        """Store dotted settings in `ctx` as `overrides`; let typer parse the rest. RAISES C083: a pipe setting without dots."""
         plain_arguments, settings = split_overrides(args)
         ctx.meta[MORE_OPTIONS] = {"overrides": settings}
         try:

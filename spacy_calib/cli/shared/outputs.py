@@ -201,7 +201,8 @@ def is_pipeline(folder: Path) -> bool:
         meta = srsly.read_json(folder / "meta.json")
         names = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
         has_nlp = "[nlp]" in (folder / "config.cfg").read_text(encoding="utf8")
-        return has_nlp and isinstance(meta["lang"], str) and (not meta["pipeline"] or not names.isdisjoint(meta["pipeline"]))
+        has_component = not meta["pipeline"] or any(name in names for name in meta["pipeline"])
+        return has_nlp and isinstance(meta["lang"], str) and has_component
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
 
@@ -209,7 +210,7 @@ def is_pipeline(folder: Path) -> bool:
 def foreign_files(folder: Path) -> list[str]:
     """Return the sorted relative paths of the files and folders in the folder of a pipeline that are no part of the pipeline.
 
-    What its components wrote is part of it, and what spaCy, `spacy package`, git and model hubs put there.
+    Part of it are files of its components, and files that spaCy, `spacy package`, git and model hubs write there.
     """
     factories = dict.fromkeys(srsly.read_json(folder / "meta.json")["pipeline"])
     with contextlib.suppress(ValueError):
@@ -218,12 +219,13 @@ def foreign_files(folder: Path) -> list[str]:
     foreign: list[Path] = []
     for path in folder.iterdir():
         component = path.name if path.name in factories else path.stem
-        is_known = path.name == "vocab" or factories.get(component) in _KNOWN_FACTORIES
+        has_known_files = path.name == "vocab" or factories.get(component) in _KNOWN_FACTORIES
         # A component NAME writes a folder or file NAME, NAME.json or NAME.jsonl; one of an unknown factory any NAME.* too.
-        is_written_name = path.name == component or path.suffix in (".json", ".jsonl") or not is_known
-        if not (component in factories and is_written_name) and not is_named(path, (*_WRITTEN, *_KEPT)):
+        is_written_name = path.name == component or path.suffix in (".json", ".jsonl") or not has_known_files
+        is_of_pipeline = (component in factories and is_written_name) or is_named(path, (*_WRITTEN, *_KEPT))
+        if not is_of_pipeline:
             foreign.append(path)
-        elif is_known and path.is_dir():  # the files that may be in it are known
+        elif has_known_files and path.is_dir():
             foreign += [file for file in path.rglob("*") if file.name not in _COMPONENT_FILES]
     return sorted(f"{path.relative_to(folder)}{os.sep if path.is_dir() else ''}" for path in foreign)
 

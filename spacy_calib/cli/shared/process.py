@@ -36,7 +36,7 @@ def command_process() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _readable_warnings() -> Iterator[None]:
-    """In the block, print warnings of this package as sentences, whatever the filters; escape control characters in all."""
+    """Print warnings of this package in the block as sentences, whatever the filters; escape control characters in others."""
     format_warning = warnings.formatwarning
 
     def format_readable(message: Any, *args: Any, **kwargs: Any) -> str:

@@ -48,7 +48,7 @@ class Fields:
         for part in filter(None, _PARTS.split(columns or "")):
             field, _, name = part.partition("=")
             names[field] = name
-        is_valid = not set(names) - {"text", "id"} and all(names.values())
+        is_valid = names.keys() <= {"text", "id"} and all(names.values())
         check_option("--columns", is_valid, "text=NAME, id=NAME, or text=NAME,id=NAME", repr(columns))
         return cls(**names)
 
@@ -80,7 +80,8 @@ def readable_suffixes() -> tuple[str, ...]:
     """Return the suffixes of all files that can be read as texts: first those of gold, then TEXT_SUFFIXES."""
     from ...gold.file_readers import gold_suffixes
 
-    return (*(suffix for suffix in (*gold_suffixes(), ".json") if suffix not in TEXT_SUFFIXES), *TEXT_SUFFIXES)
+    suffixes_of_gold = [suffix for suffix in (*gold_suffixes(), ".json") if suffix not in TEXT_SUFFIXES]
+    return (*suffixes_of_gold, *TEXT_SUFFIXES)
 
 
 def unreadable(file: Path, why: str) -> CalibError:

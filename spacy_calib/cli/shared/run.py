@@ -35,8 +35,8 @@ MIN_BLOCK_ROWS = 1 << 18  # minimum number of rows (tokens, spans or documents) 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
     """Return the names of the first pipes of the pipeline, up to the last one that the scores of a calib pipe need.
 
-    That is the calib pipe, or a later one that merges or splits tokens; for entities also one that sets entities or spans, or
-    does not declare what it sets. If `sentences`, the first pipe that sets sentence starts is needed, too.
+    They need the calib pipe, and all later pipes that merge or split tokens. Scores of entities also need later pipes that set
+    entities or spans, or do not declare what they set. If `sentences`, the first pipe that sets sentence starts is needed, too.
     """
     order = nlp.pipe_names
     later_metas = {name: nlp.get_pipe_meta(name) for name in order[order.index(pipe.name) + 1 :]}
@@ -74,9 +74,9 @@ def score_blocks(
     sentences: bool = False,
     as_one: bool = False,
 ) -> Iterator[ScoredCorpus]:
-    """Run the pipeline over the examples, and yield the scores of a calib pipe in blocks of texts, which saves memory.
+    """Run the pipeline over the examples, and yield the scores of a calib pipe for many texts at a time, which saves memory.
 
-    All scores are one block if `as_one`, or if `settings.gold`. settings, sentences: As for `score`. RAISES C075, C745: none.
+    All scores come at once if `as_one` or `settings.gold`. settings, sentences: As for `score`. RAISES C075, C745: as `score`.
     """
     from ...gold.scored_corpora import Collector
     from ...pipe.silence import SilenceCheck
@@ -132,15 +132,16 @@ class Run:
         return Fields.read(self.columns)
 
     def data_files(self) -> list[Path]:
-        """Return the gold or text files at DATA. RAISES C051, C052, C073: there are none. C053, C056, C081: wrong files."""
+        """Return the files at DATA: gold if `needs_gold`, else texts. RAISES: as the functions `data_files`, `text_files`."""
         return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
     def begin(self, outputs: Sequence[Output] = (), *, folder: Output | None = None, read: Sequence[Path] = ()) -> Language:
         """Check all inputs and outputs, then load the pipeline.
 
         outputs (Sequence[Output]): Files to write. folder (Output | None): Folder of a pipeline to write. read
-        (Sequence[Path]): Inputs besides DATA. RAISES C051 to C053, C073: DATA cannot be read. C054 to C056, C100 to C102: an
-        output cannot be written, or would replace something else. C062, C057, C060, C050: wrong --code, GPU or model.
+        (Sequence[Path]): Inputs besides DATA. RAISES C051 to C053, C073, C081: DATA cannot be read. C054 to C056, C070, C100 to
+        C102: an output cannot be written, or would replace something else. C062: --code cannot be imported. C057: a GPU allows
+        one process. C060: the GPU cannot be used. C050: the pipeline cannot be loaded.
         """
         files = self.data_files()
         inputs = [self.data, *read, self.code]
@@ -152,10 +153,10 @@ class Run:
     def pipes(
         self, nlp: Language, examples: Sequence[Example] | None = None, *, allow_many: bool = False, **options: Any
     ) -> list[Calibrator]:
-        """Return the calib pipes that `choose_pipes` selects by --component, else by the gold and the unit.
+        """Return the calib pipes that --component names, else the ones that suit the gold in DATA and the requested unit.
 
-        examples (Sequence | None): Examples of DATA, if read already; else the first texts of DATA are searched for gold, if
-        the choice depends on it. allow_many (bool): Whether several may be returned. options: Others of `choose_pipes`.
+        examples (Sequence | None): Examples of DATA. For None, the first texts are read if the choice depends on their gold.
+        allow_many (bool): Whether several may be returned. options: `unit`, `flag` and `is_useful` of `choose_pipes`.
         """
         is_undecided = self.component is None and len(fitted_pipes(nlp)) > 1
         if examples is None and is_undecided and not allow_many and holds_gold(self.data):
@@ -215,18 +216,18 @@ class Run:
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
         """Score DATA, texts or gold; return (scores, overlap with the fit data as a dict, or None if not known).
 
-        title (str): Title of the progress bar. watch (Callable): Gets the iterator of examples, and yields them, to read more
-        from them. RAISES C075, C745: no score. C151: no known gold label.
+        title (str): Title of the progress bar. watch (Callable): Gets the examples and must yield each one; it may count or
+        check them. RAISES C075, C745: nothing got a score. C151: the component knows no gold label.
         """
         from ...gold.reading import TextWatch
         from ...pipe.gold_checks import unknown_in_corpus
 
-        texts, examples, settings = TextWatch(pipe.annotation), self.stream(nlp), self.make_settings(title)
+        text_watch, examples, settings = TextWatch(pipe.annotation), self.stream(nlp), self.make_settings(title)
         if settings.gold:
             examples = iter(self.match([pipe], list(examples)))
-        corpus = score(nlp, pipe, texts.watch(watch(examples)), settings, sentences=True)
+        corpus = score(nlp, pipe, text_watch.watch(watch(examples)), settings, sentences=True)
         report_unknown(pipe, unknown_in_corpus(pipe, corpus), self.silent)
-        return corpus, pipe.learned.overlap_with(texts.units())
+        return corpus, pipe.learned.overlap_with(text_watch.units())
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class GoldRun(Run):
 
 
 def unit_of(pipe: Calibrator, unit: str | None) -> str:
-    """Return what a list has rows for: `unit` if not None, else "entity" if the pipe scores these, else the unit of its labels.
+    """Return what a command lists, one per row: `unit`, or for None "entity" if the pipe scores any, else its labels' unit.
 
     RAISES C065: the pipe scores no entities. C265: it has no scores of this unit.
     """

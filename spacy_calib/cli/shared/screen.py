@@ -184,5 +184,5 @@ def percent(share: float) -> str:
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """Format the interval from row["low"] to row["high"] of a share in percent; a dash if "low" is None."""
+    """Format row["low"] and row["high"], two shares in [0, 1], in percent: "12.34 to 56.78"; a dash if "low" is None."""
     return "-" if row["low"] is None else f"{in_percent(row['low'], 2)} to {in_percent(row['high'], 2)}"

@@ -115,9 +115,9 @@ _TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."  # scored by each pipel
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
-    """Write a pipeline as `write_folder` does, without the strings added since it was loaded, such as words of the gold.
+    """Write a pipeline to a folder, without the strings that it got after it was loaded, such as words of the gold.
 
-    force: As there. RAISES C054, C055, C070, C100: as there. C815: the saved pipeline cannot be loaded, or gives no scores.
+    force: Whether to replace an old one. RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved one gives no scores.
     """
 
     def write(folder: Path) -> None:
@@ -162,13 +162,11 @@ def loaded_strings(nlp: Language) -> StringStore:
 
 
 def _save_without_new_strings(nlp: Language, folder: Path) -> None:
-    """Save a pipeline so that no word of the gold is stored. RAISES C490: a component cannot be saved.
-
-    Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
-    """
+    """Save a pipeline so that no word of the gold is stored. RAISES C490: a component cannot be saved."""
     strings = loaded_strings(nlp)
     with component_faults(nlp, passing=(OSError,)):
         nlp.to_disk(folder)
+    # All strings are in each strings.json: the vocab's, and a knowledge base's copy.
     all_strings = (folder / _STRINGS).read_bytes()
     for file in folder.rglob(_STRINGS.name):
         if file.read_bytes() == all_strings:
@@ -176,11 +174,8 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write data as a JSON file with all digits of floats. An older file stays until the new one is complete.
-
-    srsly would round to ten digits, which can lift a cut-off above its own score. RAISES C055: the file cannot be written.
-    """
-    write_text(path, json_pieces(data))
+    """Write a JSON file with all digits of floats. It replaces an older one once complete. RAISES C055: it is not writable."""
+    write_text(path, json_pieces(data))  # not srsly, whose ten digits can lift a cut-off above its own score
 
 
 def json_pieces(data: Any) -> Iterator[str]:

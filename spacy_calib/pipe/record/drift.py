@@ -37,10 +37,10 @@ _CHECKS = ("scores", "labels", "expected accuracy", "entity scores")  # names of
 
 @dataclass(frozen=True)
 class UnitScores:
-    """Scores of n tokens or entities of n_docs documents.
+    """The scores of n units in n_docs documents. The units are either tokens or entities.
 
-    documents (Ints): Document of each, in [0, n_docs). labels (Sequence[str] | None): Label of each; None for entities.
-    raw, calibrated (Floats): Score of each.
+    documents (Ints): Number of each unit's document, in [0, n_docs). labels (Sequence[str] | None): Label of each unit; None
+    for entities. raw, calibrated (Floats): Score of each unit before and after calibration.
     """
 
     documents: Ints
@@ -51,9 +51,9 @@ class UnitScores:
 
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
-        """Take the predicted label of each scored token of a corpus, without white space.
+        """Take each token of a corpus that has a scored label and is not white space.
 
-        labels (Sequence[str]): Of the source's columns; for lemmas these are edit trees, and the lemma's most probable counts.
+        labels (Sequence[str]): Label of each score column. The label of a lemma is its most probable edit tree.
         """
         rows = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])  # the scores of predicted labels
@@ -72,7 +72,7 @@ class UnitScores:
         return cls(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
     def take(self, index: Ints) -> UnitScores:
-        """Return the units at these indices (index); n_docs stays."""
+        """Return the units with these indices; `n_docs` does not change."""
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
         return UnitScores(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
@@ -108,7 +108,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether new documents are like the fit data: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks: () if not compared."""
+    """The verdict on new documents, and the checks that led to it: () if nothing was compared.
+
+    verdict (str): LIKE, DIFFERENT, TOO_FEW (documents to tell) or OTHER_WEIGHTS (the component was trained after the fit).
+    """
 
     verdict: str
     checks: tuple[Check, ...] = ()
@@ -121,9 +124,10 @@ class Drift:
 
 @dataclass(frozen=True, eq=False)
 class DriftSums(FieldwiseSum):
-    """Sums over documents of what DriftProfile compares, which can be added up for batches of documents.
+    """Sums over documents of what DriftProfile compares. The sums of several batches of documents can be added.
 
-    The columns are the K = L + 4 columns of `DriftProfile.means`, for L labels, then the numbers of tokens and of entities.
+    The K + 2 columns are for each document the sums of the raw and of the calibrated scores of its tokens, the counts of L
+    labels and of all others (K = L + 4), the sum of the raw scores of its entities, and the numbers of tokens and of entities.
     documents (int): Number of documents with tokens. totals (Floats): Sum of each column, shape (K + 2,). moments (Floats): Sum
     over documents of the products of each two columns, (K + 2, K + 2); a fit does not save them.
     """
@@ -134,7 +138,7 @@ class DriftSums(FieldwiseSum):
 
     @classmethod
     def from_tables(cls, table: Floats) -> DriftSums:
-        """Sum the rows of a table. table (Floats): A row of K + 2 sums for each document, from `_table`."""
+        """Sum the rows of a table, which has the K + 2 columns of this class and a row for each document."""
         return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)  # column -2: number of tokens
 
     @property
@@ -144,14 +148,11 @@ class DriftSums(FieldwiseSum):
 
     @property
     def means(self) -> Floats:
-        """Mean of each column over its units, shape (K,); 0 for the last column without entities."""
+        """Mean of each of the first K columns, shape (K,): per entity for the last of them (0 without any), else per token."""
         return np.asarray(self.totals[:-2] / np.maximum(self.sizes, 1))
 
     def chances(self) -> Floats:
-        """Return the 99.5 % quantile of the difference that chance alone gives between these texts and endless ones like them.
-
-        RETURNS (Floats): A value for each check: of scores, labels, expected accuracy and entity scores, shape (4,).
-        """
+        """Return by how much sampling alone may change the means: the 99.5 % quantile of the change for each check, (4,)."""
         from scipy.stats import norm, t
 
         n_columns = len(self.means)
@@ -164,9 +165,11 @@ class DriftSums(FieldwiseSum):
         variances, axes = np.linalg.eigh(covariance)
         samples = np.random.default_rng(0).standard_normal((_N_SAMPLES, n_columns))
         errors = samples * np.sqrt(np.maximum(variances, 0.0)) @ axes.T
+        quantiles = np.quantile(_differences(errors), _QUANTILE, axis=0)
         # Documents of unequal length are worth fewer of equal length (Kish 1965), and few widen the limits as in Student's t.
-        tail, freedom = (1 + _QUANTILE) / 2, max(1.0, self.totals[-2] ** 2 / self.moments[-2, -2] - 1)
-        return np.asarray(np.quantile(_differences(errors), _QUANTILE, axis=0) * t.ppf(tail, freedom) / norm.ppf(tail))
+        n_effective = self.totals[-2] ** 2 / self.moments[-2, -2]
+        tail = (1 + _QUANTILE) / 2
+        return np.asarray(quantiles * t.ppf(tail, max(1.0, n_effective - 1)) / norm.ppf(tail))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +177,11 @@ class DriftProfile(Serializable):
     """Means over the fit documents, with which new documents are compared.
 
     documents (int): Number of documents with tokens. tokens, entities (float): Number of tokens, and of entities, in them; 0
-        entities if fewer than MIN_DOCUMENTS documents have some. labels (tuple[str, ...]): The L labels with a share of their
-        own: the most frequent of those in MIN_DOCUMENTS documents.
-    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities, (K,).
-    chances (Floats): 99.5 % quantile of the difference that texts like those of the fit have by chance, for each check: of
-        scores, labels, expected accuracy, entity scores, (4,). limits (Floats): The smallest difference that matters, (4,).
+        entities if fewer than MIN_DOCUMENTS documents have some. labels (tuple[str, ...]): The L labels that are compared one
+        by one: the most frequent ones that occur in at least MIN_DOCUMENTS documents. The others are compared as one label.
+    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities, (L + 4,).
+    chances (Floats): 99.5 % quantile of the difference that sampling alone causes, for each of the checks: of scores, labels,
+        expected accuracy, entity scores, (4,). limits (Floats): The smallest difference that matters, for each check, (4,).
     """
 
     documents: int = saved_field(whole(MIN_DOCUMENTS))
@@ -196,10 +199,7 @@ class DriftProfile(Serializable):
 
     @classmethod
     def from_units(cls, tokens: UnitScores, spans: UnitScores | None = None) -> DriftProfile | None:
-        """Build the profile from out-of-fold scores of the fit data; None for fewer than MIN_DOCUMENTS documents with tokens.
-
-        tokens (UnitScores): Top label of each token. spans (UnitScores | None): Entities, None without any.
-        """
+        """Build the profile from out-of-fold scores of top labels and entities; None for fewer than MIN_DOCUMENTS documents."""
         if len(np.unique(tokens.documents)) < MIN_DOCUMENTS:
             return None
         if spans is not None and len(np.unique(spans.documents)) < MIN_DOCUMENTS:
@@ -219,35 +219,39 @@ class DriftProfile(Serializable):
         return DriftSums.from_tables(_table(tokens, spans if self.entities else None, self.labels))
 
     def compare(self, new: DriftSums) -> Drift:
-        """Compare new documents with the fit data. new (DriftSums): Sums of them; of fewer than MIN_DOCUMENTS: TOO_FEW."""
+        """Compare new documents with the fit data. new (DriftSums): From `sums_of`. Fewer than MIN_DOCUMENTS are TOO_FEW."""
         if new.documents < MIN_DOCUMENTS:
             return Drift(TOO_FEW)
         values = _differences(new.means - self.means)
         chances = np.hypot(self.chances, new.chances())  # the variances of fit data and new documents add up
         rows = zip(_CHECKS, values.tolist(), self.limits.tolist(), chances.tolist(), strict=True)
-        checks = tuple(Check(*row) for row in rows)[: None if new.totals[-1] else -1]  # the last check needs entities
-        is_undecided = any(check.is_undecided for check in checks)
-        verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if is_undecided else LIKE
-        return Drift(verdict, checks)
+        checks = tuple(Check(*row) for row in rows)
+        if not new.totals[-1]:  # the last check needs entities
+            checks = checks[:-1]
+        if any(check.differs for check in checks):
+            return Drift(DIFFERENT, checks)
+        return Drift(TOO_FEW if any(check.is_undecided for check in checks) else LIKE, checks)
 
 
 def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
-    """Return the labels of tokens that get a share of their own, most frequent first: those of many documents, for privacy."""
+    """Return the labels whose shares are saved, most frequent first. Labels of few documents are left out for privacy."""
     names, indices = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
     counts = cross_sums(indices.reshape(-1), tokens.documents, (len(names), tokens.n_docs))  # by label and document
     is_common = (counts > 0).sum(axis=1) >= MIN_DOCUMENTS
     order = np.argsort(-counts.sum(axis=1), kind="stable")
     chosen = order[is_common[order]][:_MAX_LABELS].tolist()
-    # All others together must not be those of a few documents either.
-    while chosen and 0 < (np.delete(counts, chosen, axis=0).sum(axis=0) > 0).sum() < MIN_DOCUMENTS:
+    while chosen:
+        n_documents = np.count_nonzero(np.delete(counts, chosen, axis=0).sum(axis=0))  # documents with any of the other labels
+        if n_documents == 0 or n_documents >= MIN_DOCUMENTS:  # then the joint share of the others, also saved, is private
+            break
         chosen.pop()
     return tuple(str(names[i]) for i in chosen)
 
 
 def _raised_limits(limits: Floats, chances: Floats, table: Floats, sums: DriftSums) -> Floats:
-    """Return the limits of the checks, (4,), raised where parts of the fit data differ by more than sampling explains.
+    """Return the limits, raised to differences between parts of the fit data if sampling does not explain these differences.
 
-    chances (Floats): `DriftProfile.chances`. table (Floats), sums (DriftSums): From `_table`, for all documents.
+    limits, chances (Floats): As in DriftProfile, (4,). table (Floats): Result of `_table` for the fit data. sums: Its sums.
     """
     for part in np.array_split(np.arange(len(table)), _PARTS):
         of_part, of_rest = DriftSums.from_tables(table[part]), DriftSums.from_tables(np.delete(table, part, axis=0))
@@ -263,7 +267,7 @@ def _raised_limits(limits: Floats, chances: Floats, table: Floats, sums: DriftSu
 
 
 def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
-    """Return the columns of DriftSums by document, (n_docs, K + 2). spans: Entities. labels: With a share of their own."""
+    """Return the columns that DriftSums describes, a row per document. spans: Entities. labels: Those to be counted singly."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
     label_columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
@@ -277,11 +281,11 @@ def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) 
 
 
 def _differences(changes: Floats) -> Floats:
-    """Return each check's difference, (..., 4), from changes of the K means, (..., K): |x|; half the sum of |x| for labels."""
+    """Return the absolute difference by check, (..., 4), for changes of K means, (..., K): for labels the total variation."""
     raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
     return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 
 
 def _rounded(values: Floats) -> Floats:
-    """Round to _DIGITS significant digits, since exact sums would confirm to anybody who guesses the texts of the fit."""
+    """Round to _DIGITS significant digits. By exact numbers anybody who guesses the texts of a fit could confirm the guess."""
     return np.array([float(f"{value:.{_DIGITS}g}") for value in values])

@@ -45,12 +45,8 @@ class EventSums(FieldwiseSum):
 
     def total(self) -> EventSums:
         """Return the sums over all documents as a single row, which can be added to the row of other documents."""
-        return EventSums(
-            self.expected.sum(axis=0, keepdims=True),
-            self.independent.sum(axis=0, keepdims=True),
-            self.units.sum(keepdims=True),
-            np.array([self.units_squared]),
-        )
+        expected, independent = self.expected.sum(axis=0, keepdims=True), self.independent.sum(axis=0, keepdims=True)
+        return EventSums(expected, independent, self.units.sum(keepdims=True), np.array([self.units_squared]))
 
     @property
     def units_squared(self) -> float:
@@ -64,8 +60,9 @@ class Residuals(Serializable):
 
     docs (int): Number of documents with tokens. units, squares (float): Sum of their numbers of tokens, and of the squares of
     these. residual (Floats): Sum of the residuals, shape (k,). independent (Floats): Sum of the variances of the numbers if
-    events are independent, (k,). moment (Floats): Sum over documents of the products of two kinds' residuals about their mean
-    per token, (k, k). neighbours (Floats): Such products between neighbouring documents, weighted by distance, summed, (k, k).
+    events are independent, (k,). moment (Floats): Sum over documents of the products of each two kinds' deviations, (k, k); a
+    deviation is a document's residual minus its tokens times the mean residual per token. neighbours (Floats): Sum of such
+    products between neighbouring documents, weighted by distance, (k, k).
     """
 
     docs: int = saved_field(whole(1))
@@ -91,11 +88,8 @@ class Residuals(Serializable):
 
     @classmethod
     def from_events(cls, events: Floats, sums: EventSums) -> Residuals:
-        """Compute the residuals. events (Floats): Actual number of events in each document, in text order, shape (D, k).
-
-        sums (EventSums): The expected numbers; documents without tokens are left out.
-        """
-        with_tokens = np.flatnonzero(sums.units > 0)
+        """Compute the residuals. events: Actual numbers in each document, in text order, (D, k). sums: The expected numbers."""
+        with_tokens = np.flatnonzero(sums.units > 0)  # other documents are left out
         units = sums.units[with_tokens].astype(np.float64)
         residual = (events - sums.expected)[with_tokens]
         deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
@@ -119,17 +113,17 @@ class Residuals(Serializable):
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Estimate by moments the variance between documents of the mean residual per token. weights: Of the kinds, (k,)."""
-        # Observed variance of the weighted residuals, less what it were if tokens were independent.
+        """Estimate the variance of the residual per token from document to document. weights (Floats): Of the k kinds, (k,)."""
+        # By moments: observed variance of the weighted residuals, less what it would be if tokens were independent.
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
         """Return the variance of the error of the expected number of events in new documents, after `correction`.
 
-        weights (Floats): Of the k kinds of events, whose weighted numbers are summed. sums (EventSums): Of the new documents.
+        weights (Floats): Weight of each kind in the sum of events, (k,). sums (EventSums): Events expected in new documents.
         """
-        # Deviations from the mean of few documents are too small on average.
+        # Deviations from the mean of few documents are too small on average; the correction is at most that for two documents.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
         # Positive covariances widen the interval; negative ones, which few documents may show by luck, do not narrow it.
         neighbour_factor = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _MIN_VARIANCE)
@@ -141,13 +135,13 @@ class Residuals(Serializable):
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
-    """Sum the values of each document's units; None counts the units. documents: Of each unit. RETURNS (Floats): (n_docs,)."""
+    """Sum the values of each document's tokens (or entities), (n_docs,); None counts them. documents: Document of each one."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
 
 
 def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Floats:
-    """Count units by two indices. rows, columns (Ints): Indices of each unit. RETURNS: Table of counts, with this shape."""
+    """Count how many items (tokens ...) have each pair of indices, as a table of this shape. rows, columns: These indices."""
     return sum_by(rows * shape[1] + columns, None, shape[0] * shape[1]).reshape(shape)
 
 
@@ -163,8 +157,7 @@ def expected_accuracy(
     """Estimate the accuracy on new documents, the share of right labels among all tokens, with its interval.
 
     residuals (Residuals): Of right tokens in the fit data, k = 1. sums (EventSums): Of right tokens in the new documents.
-    confidence (float): Of the interval, in (0, 1). source_variance (float): From `variance_between_sources`; 0 for one source.
-    RAISES C001: confidence out of range.
+    confidence: Level of the interval. source_variance: From `variance_between_sources`. RAISES C001: confidence not in (0, 1).
     """
     units = float(sums.units.sum())
     right = float(sums.expected.sum() + residuals.correction(units)[0])
@@ -175,8 +168,8 @@ def expected_accuracy(
 def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -> float:
     """Estimate by moments how much the log-odds of right tokens shift from source to source, as a variance; 0 for one source.
 
-    A source may be labelled differently. To first order, its number of right tokens differs from the expected one by its shift
-    times the sum of p (1 - p), and noise. Few sources show too little: the factor 1 + 2 / n was chosen on EWT and GUM.
+    A source may be labelled differently. To first order, its error is then its shift times its sum of p (1 - p), plus noise.
+    Few sources show too little of the shifts, which the factor 1 + 2 / n makes up for; it was chosen on EWT and GUM.
     errors (Floats): Right minus expected tokens of each of n sources, (n,). variances (Floats): Sum of p (1 - p) of each.
     noise (Floats): Variance of each error without a shift.
     """
@@ -184,7 +177,8 @@ def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -
     if n < 2 or squares <= 0:
         return 0.0
     excess = max(0.0, float((np.square(errors) - noise).sum()))
-    return min(excess / squares * n / (n - 1), _MAX_VARIANCE) * (1 + 2 / n)
+    variance = excess / squares * n / (n - 1)  # n - 1 as in a sample variance
+    return min(variance, _MAX_VARIANCE) * (1 + 2 / n)
 
 
 def interval(share: float, variance: float, docs: float, confidence: float) -> ShareEstimate:
@@ -228,7 +222,7 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Serializable):
-    """Predicts how many gold entities a recognizer misses: with a wrong prediction (bounds or label) in their place, or none.
+    """Predicts how many gold entities a recognizer misses, from wrong predicted entities and from entity tokens predicted as O.
 
     per_wrong (float): Number of missed entities per wrong predicted entity.
     per_outside (float): Number of missed entities per expected entity token that is predicted as O.
@@ -241,7 +235,7 @@ class EntityModel(Serializable):
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
-        """Fit both rates by non-negative least squares, with documents weighted by 1 / tokens, and scale them to fit the total.
+        """Fit `per_wrong` and `per_outside` by non-negative least squares, and scale both to the actual total of misses.
 
         sums (EntitySums): From out-of-fold scores. right, gold (Floats): Right and gold entities in each document, (D,).
         """
@@ -249,10 +243,11 @@ class EntityModel(Serializable):
 
         n_missed = gold - right
         predictors = np.stack([sums.wrong, sums.missed_tokens], axis=1)
-        root_weights = 1 / np.sqrt(np.maximum(sums.units, 1.0))
+        root_weights = 1 / np.sqrt(np.maximum(sums.units, 1.0))  # a document of n tokens weighs 1 / n
         rates = nnls(predictors * root_weights[:, None], n_missed * root_weights)[0]
         n_expected = float((predictors @ rates).sum())
-        rates = rates * max(0.0, float(n_missed.sum())) / n_expected if n_expected > 0 else rates
+        if n_expected > 0:
+            rates = rates * max(0.0, float(n_missed.sum())) / n_expected
         no_residuals = Residuals(0, 0.0, 0.0, np.zeros(2), np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)))
         model = cls(float(rates[0]), float(rates[1]), no_residuals)
         events = np.stack([right, n_missed], axis=1)
@@ -290,7 +285,7 @@ def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, co
     gold = right + max(0.0, float(counts[1]))
 
     def share(numerator: float, denominator: float, weights: tuple[float, float]) -> ShareEstimate | None:
-        """Return the ratio; None if undefined. weights: Its derivatives by right and missed entities, times the denominator."""
+        """Return the estimate of a ratio. weights: Its derivatives by right and missed entities, times the denominator."""
         if denominator <= 0:
             return None
         variance = residuals.variance(np.array(weights), sums) / denominator**2

@@ -120,16 +120,13 @@ def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sourc
 
 
 def _spans_on_docs(data: SpanData, n_docs: int) -> UnitScores:
-    """Return all spans on the n_docs documents, with gold or without, with raw scores also in place of calibrated ones."""
+    """Return the predicted spans of n_docs documents, with or without gold. Both scores are raw: drift compares no others."""
     index = np.flatnonzero(data.spans.on_doc)
     return UnitScores(data.documents[index], n_docs, None, data.raw[index], data.raw[index])
 
 
 def entity_sums(tokens: UnitScores, spans: UnitScores) -> EntitySums:
-    """Return the sums of each document's scores from which its expected numbers of entities are computed.
-
-    tokens (UnitScores): Top label of each token. spans (UnitScores): Predicted entities.
-    """
+    """Sum by document what expected numbers of entities are computed from. tokens: Top label of each. spans: Entities."""
     n_docs, p = tokens.n_docs, spans.calibrated
     is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
     return EntitySums(

@@ -103,7 +103,7 @@ def is_missing(value: Any) -> bool:
 def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
     """Return labels for columns without names: the sorted labels of y if there are n_tags of these, else column numbers.
 
-    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: y has labels of neither kind.
+    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: y has labels that are neither.
     """
     values = set(y.tolist())
     labels = {value for value in values if not is_missing(value)}
@@ -150,7 +150,8 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any], n_units: int) -> Gold:
     if len(y) != n_units:
         raise calib_error("C002", what="TagCalibrator", first="unit", second="label", n_first=n_units, n_second=len(y))
     values, known = y.tolist(), index_labels(labels)  # known: label -> column
-    columns = np.array([known[v] if v in known else -2 if is_missing(v) else -1 for v in values], dtype=np.intp)
+    # -2: no gold, -1: a label without a column. Known labels come first, as they may look like a missing value (such as -1).
+    columns = np.array([known[v] if v in known else (-2 if is_missing(v) else -1) for v in values], dtype=np.intp)
     frequencies = np.bincount(columns[columns >= 0], minlength=len(labels))
     counts = Counter({str(label): n for label, n in zip(labels, frequencies.tolist(), strict=True) if n})
     unknown = Counter(str(values[unit]) for unit in np.flatnonzero(columns == -1).tolist())
@@ -162,7 +163,7 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any], n_units: int) -> Gold:
 
 
 def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
-    """Return the column of each unit's highest score (the first of equal ones), -1: no entry. scores: One per entry."""
+    """Return the column of each unit's highest score (the first of equal ones); -1 without any. scores: One for each entry."""
     columns = np.full(marginals.n_tokens, -1, dtype=np.intp)
     top = find_top(marginals.rows, scores)
     columns[marginals.rows[top]] = marginals.tags[top]
@@ -185,11 +186,11 @@ def to_array(entries: Marginals, scores: Floats, n_tags: int) -> Floats:
 
 
 def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
-    """Raise calibrated scores to a minimum, then divide each row by its sum. Rows of zeros get raw scores, or else equal ones.
+    """Raise calibrated scores to a minimum, and divide each row by its sum.
 
-    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw scores; only tags that
-    have one are raised. lowest (float): The minimum. threshold (float): Threshold of the calibration; if it is not 0, no score
-    is raised to more than its raw score.
+    A row of zeros gets its raw scores first, or equal scores if it has none. dense (Floats): Calibrated scores, shape (n_units,
+    n_tags); overwritten. scores (Scores): Raw scores; a tag without an entry in them is not raised. lowest: The minimum.
+    threshold (float): Threshold of the calibration; if it is not 0, no score is raised to more than its raw score.
     """
     entries = scores.marginals_above(0.0)
     is_in_zero_row = (dense.sum(axis=1) == 0)[entries.rows]
@@ -201,7 +202,7 @@ def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: floa
 
 
 def number_documents(groups: Any, n_units: int) -> Ints:
-    """Number documents by first occurrence. groups: Document of each unit; None if each is one. RAISES C002: wrong length."""
+    """Number documents by first occurrence. groups: Each unit's document; None: each unit is one. RAISES C002: wrong length."""
     if groups is None:
         return np.arange(n_units)
     names = np.asarray(groups)
@@ -235,7 +236,7 @@ AUTO = "auto"
 
 @dataclass(eq=False, kw_only=True)
 class ArraySteps:
-    """Steps that a `TagCalibrator`'s parameters select: threshold, grouping, scaling, recalibrator, tag_offsets, selector."""
+    """The calibration steps of a `TagCalibrator`, unfitted: what its parameters select."""
 
     threshold: float
     grouping: Grouping  # (labels, their gold frequencies) -> groups of labels that share a map
@@ -246,10 +247,7 @@ class ArraySteps:
 
 
 def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
-    """Build the steps from the parameters of a `TagCalibrator`.
-
-    threshold (float): The one to use. RAISES C001: a parameter out of range or unknown. C293: scaling or offsets with "auto".
-    """
+    """Build a `TagCalibrator`'s steps with this threshold. RAISES C001: bad parameter. C293: "auto" with scaling or offsets."""
     is_auto = isinstance(calibrator.method, str) and calibrator.method == AUTO
     for name in ("scaling", "tag_offsets"):
         if is_auto and getattr(calibrator, name):

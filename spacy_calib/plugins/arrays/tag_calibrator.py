@@ -129,9 +129,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predict_proba(self, P: Any) -> Floats:
         """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`; rows sum to 1.
 
-        P: As for `fit`. Before rows are divided by their sums, scores rise to at least 0.5 / number of fit units, or to the raw
-        score if that is lower: a gold tag at 0 has an infinite log loss. `transform` returns the scores without these changes.
-        RAISES C001: scores out of range. C294: an unknown tag.
+        P: As for `fit`. A gold tag at 0 would have an infinite log loss, so scores are raised to at least 0.5 / number of fit
+        units (but at most to the raw score if `threshold_` is above 0) before rows are divided by their sums. `transform` gives
+        the scores without these changes. RAISES C001: scores out of range. C294: an unknown tag.
         """
         scores, entries = self._calibrate(P)
         calibrated = inputs.to_array(entries.marginals, entries.scores, len(self.classes_))
@@ -155,17 +155,15 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return each unit's top calibrated label, shape (n,); its top raw label if all scores become 0. P: As for `fit`."""
         scores, entries = self._calibrate(P)
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
-        without_score = np.flatnonzero(np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens) == 0)
+        sums = np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens)
+        without_score = np.flatnonzero(sums == 0)  # units whose calibrated scores are all 0
         if len(without_score):
             raw = scores.marginals_above(0.0)
             columns[without_score] = inputs.find_top_columns(raw, raw.scores)[without_score]
         return self.classes_[np.maximum(columns, 0)]  # a unit without any entry gets the first class
 
     def _calibrate(self, P: Any) -> tuple[Scores, CalibratedEntries]:
-        """Return (raw scores of P with the columns of the fit, entries that reach the threshold with their calibrated scores).
-
-        P: Probabilities of tags, as for `fit`. RAISES C001: scores out of range. C294: an unknown tag.
-        """
+        """Return (raw scores of P, calibrated scores of the entries that reach the threshold). P, RAISES: as in `transform`."""
         check_is_fitted(self)
         if inputs.is_triple(P):
             scores: Scores = inputs.read_triple(P, self.classes_.tolist(), None)
@@ -220,10 +218,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         )  # fmt: skip
 
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
-        """Return the (unit, tag) pairs with gold: raw score, calibrated score, and whether the tag is right.
-
-        P, y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
-        """
+        """Return the (unit, tag) pairs with gold: both scores, and whether the tag is right. Arguments, RAISES: as in `fit`."""
         _, entries = self._calibrate(P)
         gold = inputs.read_gold(_as_labels(y), self.classes_.tolist(), entries.marginals.n_tokens).columns
         documents = inputs.number_documents(groups, entries.marginals.n_tokens)
@@ -238,7 +233,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TagCalibrator:
-        """Rebuild the estimator from `to_bytes`. RAISES C298: other bytes. C299: another format version, or an unknown step."""
+        """Rebuild the estimator from `to_bytes`. RAISES C298: other bytes. C299: another format version, or a missing step."""
         return saved.read(cls, data, "the bytes given")
 
     def to_disk(self, path: str | Path) -> None:
@@ -247,7 +242,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_disk(cls, path: str | Path) -> TagCalibrator:
-        """Load what `to_disk` saved. RAISES C298: unreadable, or another file. C299: another version, or unknown step."""
+        """Load what `to_disk` saved. RAISES C298: the file cannot be read. C299: another format version, or a missing step."""
         try:
             data = Path(path).read_bytes()
         except OSError as error:

@@ -61,7 +61,7 @@ def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
 
 
 def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of single pipes that are in the result of `expect`: itself for the first pipe, then the "others"."""
+    """List the result of each pipe: the result of `expect`, which is that of the first pipe, then its "others"."""
     return [result, *result.get("others", {}).values()]
 
 
@@ -174,7 +174,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
 
 
 def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Return "n" (documents of the last adaptation, else fit), "unit" (what one is), "kind" (fitted, pretrained, adapted)."""
+    """Describe the last fit or adaptation: number "n" of documents, their "unit", "kind" (fitted, pretrained or adapted)."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}

@@ -67,14 +67,14 @@ def describe_shortage(result: dict[str, Any]) -> str:
 
 
 def find_caveat(result: dict[str, Any]) -> str:
-    """Return why the intervals of a result of `expect` are too narrow: parts of one document count as documents; "" if not."""
+    """Return why intervals are too narrow: the fit took parts of documents for documents. Return "" if it did not."""
     return caveat_of(result["learned_from"]["unit"], result["learned_from"]["n"])
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """Return the title of the column of intervals in a result of `expect`: their confidence level, or why they do not have it.
+    """Return the title of the column of intervals in a result of `expect`: their confidence level, or what they are instead.
 
-    The card of a pretrained calibration has a range of its bias (mean score - accuracy) on new texts instead of fit documents.
+    A pretrained calibration has no fit documents; its card has a range of the bias (mean score - accuracy) on new texts.
     """
     if result["learned_from"]["kind"] == "pretrained":
         return "Range of the card"

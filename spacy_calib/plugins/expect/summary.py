@@ -67,9 +67,9 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
     estimate = expected_accuracy(record.tokens, sums.right, confidence, record.source_variance)
-    profile, drift, entities = record.profile, Drift(TOO_FEW), None
-    if profile is not None and sums.drift is not None:
-        drift = profile.compare(sums.drift)
+    drift, entities = Drift(TOO_FEW), None
+    if record.profile is not None and sums.drift is not None:  # the fit had enough documents
+        drift = record.profile.compare(sums.drift)
     if record.entities is not None and sums.entities is not None:
         entities = _estimate_entities(record.entities, sums.entities, sums.n_predicted, event, confidence)
     checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
@@ -106,13 +106,14 @@ class CorpusSummary:
         names (Sequence[str | None]): Name of each Doc's slice, None for none; () without slices.
         """
         tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
-        for name in sorted({name for name in names if name is not None}):
-            doc_indices = np.flatnonzero([slice_name == name for slice_name in names])
+        for slice_name in sorted({name for name in names if name is not None}):
+            doc_indices = np.flatnonzero([name == slice_name for name in names])
             documents = np.unique(corpus.documents_of(doc_indices))  # several Docs may be parts of one document
             sums = TextSums.from_labels(tokens.of_documents(documents), spans.of_documents(documents), self.record)
             if sums.tokens:
-                n, total = self.slices.get(name, (0, None))
-                self.slices[name] = n + len(documents), sums if total is None else total + sums
+                n_before, sums_before = self.slices.get(slice_name, (0, None))
+                new_sums = sums if sums_before is None else sums_before + sums
+                self.slices[slice_name] = (n_before + len(documents), new_sums)
         sums = TextSums.from_labels(tokens, spans, self.record)
         self.total = sums if self.total is None else self.total + sums
         self.n_documents += corpus.n_documents
@@ -127,10 +128,8 @@ class CorpusSummary:
 
     def estimate_slices(self) -> list[dict[str, Any]]:
         """Return for each slice "slice" (name), numbers of "documents" and "tokens", and `estimate`; lowest accuracy first."""
-        rows = [
-            {"slice": name, "documents": n, "tokens": sums.tokens, **self.estimate(sums)}
-            for name, (n, sums) in self.slices.items()
-        ]
+        slices = [(name, n, sums) for name, (n, sums) in self.slices.items()]
+        rows = [{"slice": name, "documents": n, "tokens": sums.tokens, **self.estimate(sums)} for name, n, sums in slices]
         return sorted(rows, key=lambda row: row["accuracy"]["expected"])
 
 

@@ -89,7 +89,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
-        """Return name in `types` -> probability that the answer begins with it, among these names."""
+        """Return for each name in `types` the probability that the answer begins with it; {} if it begins with none."""
         return answer.among(list(self.types or ()), _find_start(answer))
 
     @property
@@ -103,13 +103,11 @@ class AnswersPipe(Pipe, AnswersSettings):
         if self.into == CATS:
             names = [CATS, *(f"{self.group_key}_{name}" for name in _CATEGORY_SCORES)]
             return {"@calib_sources": "spacy-calib.DocScores.v1", "score": names}
+        source = {"@calib_sources": "spacy-calib.SpanScores.v1"}
         # The first of SCORES is stored as the score of the spans, the others under their own names.
-        settings = (
-            {"score": [self.group_key, *SCORES[1:]]}
-            if self.into == ENTS
-            else {"spans_key": self.group_key, "score": ["scores", *SCORES[1:]]}
-        )
-        return {"@calib_sources": "spacy-calib.SpanScores.v1", **settings}
+        if self.into == ENTS:
+            return {**source, "score": [self.group_key, *SCORES[1:]]}
+        return {**source, "spans_key": self.group_key, "score": ["scores", *SCORES[1:]]}
 
     def __call__(self, doc: Doc) -> Doc:
         """Ask about the text of a Doc, and write the answer on it; errors go to spaCy's error handler."""
@@ -142,9 +140,8 @@ class AnswersPipe(Pipe, AnswersSettings):
         """Return the cache key of a text: a digest of it and of the config block `ask`, or a random key outside a pipeline."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._random_key
-        return hashlib.sha256(
-            json.dumps([settings, text], sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
-        ).hexdigest()
+        settings_and_text = json.dumps([settings, text], sort_keys=True, default=repr)
+        return hashlib.sha256(settings_and_text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
         """Read an answer by `reader`. Return (list of fields, or category -> probability; number of (text, type) pairs that are
@@ -195,7 +192,7 @@ def _find_start(answer: Answer) -> int:
 
 
 def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
-    """Return (fields, number of pairs not in the answer). reading: (text, type) pairs; fields or a mapping stay as they are."""
+    """Locate the (text, type) pairs of a reader. Return (fields, number of pairs not in the answer); other readings stay."""
     if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
         return reading, 0
     fields = answer.fields(reading)

@@ -60,7 +60,8 @@ def _find_values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tup
     elif steps[0] != "[]" and isinstance(node, _Object):
         for name, value in node:
             if steps[0] in ("*", name):
-                yield from _find_values(value, steps[1:], name if steps[0] == "*" or not key else key)
+                key_so_far = name if steps[0] == "*" or not key else key  # the first key, until a * matches
+                yield from _find_values(value, steps[1:], key_so_far)
 
 
 def _parse_path(path: str) -> list[str]:

@@ -170,8 +170,10 @@ class AnswerText:
             ]
             if labels_by_distance:
                 distance, nearest = min(labels_by_distance)
-                candidates.append(((match.kind, *distance, match.start), match, nearest))  # JSON first, then the nearest
-        return sorted((match, nearest) for _, match, nearest in sorted(candidates)[:n])
+                rank = (match.kind, *distance, match.start)  # JSON first, then the nearest
+                candidates.append((rank, match, nearest))
+        best_candidates = sorted(candidates)[:n]
+        return sorted((match, nearest) for _, match, nearest in best_candidates)
 
 
 def _unescape(literal: str) -> str:

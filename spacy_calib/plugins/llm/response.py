@@ -131,6 +131,7 @@ class Answer:
         """
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
         front, back = sorted([(field.start, field.end), label_span])  # text and type, in the order of the answer
+        # If other values are between the two, their tokens do not count, else the tokens there do.
         spans = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
         token_indices = {index for span in spans for index in self._find_tokens(*span)}
         logprobs = [self._logprob_at(index) for index in sorted(token_indices)]
@@ -152,7 +153,7 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return name -> probability of its tail from token `index` on. tails: Name -> its bytes not in the tokens before."""
+        """Return name -> probability that its tail follows at token `index`. tails: Name -> its bytes not yet in the answer."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
         if tops and not math.isnan(self.logprobs[index]):  # the answer's token may be none of the top ones
@@ -185,25 +186,23 @@ class Answer:
         return self._layout.documents
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Return the fields of pairs of a text and a type, for example from JSON; pairs not in the answer are left out.
+        """Locate (text, type) pairs in the answer, and return their fields; pairs that are not in it are left out.
 
-        Texts and types are values or keys of JSON, or, in an answer that is no JSON, parts of it. Of several occurrences of a
-        text the one nearest to the type is taken, in the same object or list or one above; equal pairs get different ones.
+        Texts and types are keys or values of JSON or, if there are none like them, any parts of the answer. Of several
+        occurrences of a text, the one nearest to the type in the tree of JSON is taken. Equal pairs get different ones.
         """
         pairs = list(pairs)
-        matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
+        unused_matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
         fields = []
         for pair in pairs:
-            if (match := next(matches[pair], None)) is not None:
+            if (match := next(unused_matches[pair], None)) is not None:
                 text_match, label_match = match
                 fields.append(Field(*pair, text_match.start, text_match.end, label_match.start))
         return fields
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return a field for each line such as "text -> TYPE", without Markdown; `separator` is the sign between the two.
-
-        If the answer was cut, its last line is left out.
-        """
+        """Return a field for each line such as "text -> TYPE", without Markdown. The last line of a cut answer is left out."""
+        # A list mark or number, if any, then the text, the separator and the type.
         pattern = re.compile(
             rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
         )
@@ -212,17 +211,18 @@ class Answer:
             (text_shift, text), (label_shift, label) = strip_markup(match[1]), strip_markup(match[2])
             start = match.start(1) + text_shift
             fields.append(Field(text, label, start, start + len(text), match.start(2) + label_shift))
-        return [field for field in fields if not (self.outcome == CUT and self.text.find("\n", field.label_start) < 0)]
+        end_of_last_line = self.text.rfind("\n") if self.outcome == CUT else len(self.text)  # of the last complete one
+        return [field for field in fields if field.label_start <= end_of_last_line]
 
     def found_in(
         self, text: str, fields: Iterable[Field], types: Mapping[str, str] | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """Find fields in the text that the model was asked about.
 
-        Longer fields come first, each on characters of no other field, or else where no field of its label begins; case is
-        ignored if necessary. text (str): The text asked about. types (Mapping | None): Name in the prompt, in any case ->
-        label; None keeps all. RETURNS (tuple): (spans as dicts of "start", "end", "label" and scores, for `spans_from`; counts
-        of fields left out as "invented", of a type that is not in `types`, or as "absent", not in the text).
+        Longer fields are placed first. A field overlaps no other one if possible; else no other field with its label may begin
+        at the same character. Case is ignored if necessary. types (Mapping | None): Name in the prompt, in any case -> label;
+        None keeps all. RETURNS (tuple): (spans as dicts of "start", "end", "label" and scores, for `spans_from`; counts of
+        fields left out as "invented", of a type that is not in `types`, or as "absent", not in the text).
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
         places = _Places(text)
@@ -230,7 +230,9 @@ class Answer:
         spans: dict[int, dict[str, Any]] = {}  # number of the field -> its span
         longest_first = sorted(enumerate(fields), key=lambda numbered: -len(numbered[1].text))
         for index, field in longest_first:
-            label = field.label if labels is None else labels.get(field.label.casefold()) or labels.get(_normalize(field.label))
+            label: str | None = field.label
+            if labels is not None:  # the type as it is written, or else without Markdown and punctuation
+                label = labels.get(field.label.casefold()) or labels.get(_normalize(field.label))
             if not label:
                 counts["invented"] += 1
                 continue
@@ -284,9 +286,9 @@ def _normalize(label: str) -> str:
 def _restore_prefix(
     emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with the white space before them, which llama.cpp writes only in the emitted token, the answer's.
+    """Return the top tokens of a step with white space before them, as llama.cpp writes it only before the emitted token.
 
-    number (float): Log-probability of the emitted token. tops (tuple): (token, log-probability) of each top token.
+    emitted_token (bytes), number (float): Token in the answer, its log-probability. tops (tuple): (token, log-probability)s.
     """
     matches = [  # the emitted token among the top tokens, without its prefix
         top

@@ -76,7 +76,8 @@ def _get_outcome(body: Any, objects: Iterable[Any]) -> str:
         return REFUSED
     reasons = (get(item, *_REASON) for item in objects)
     names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
-    return next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
+    outcomes = (_OUTCOMES.get(name.lower()) for name in names if isinstance(name, str))
+    return next((outcome for outcome in outcomes if outcome is not None), "")
 
 
 def get(thing: Any, *names: str) -> Any:
@@ -153,6 +154,7 @@ def _get_steps(body: Any) -> list[tuple[Any, Any]] | None:
     ids, steps = get(body, "token_ids"), get(body, "logprobs")
     if ids is not None and _is_list(steps):  # vLLM: for each step a mapping from token numbers to objects
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
+    # Other servers: `body` or a field of it is a list of objects, with the top tokens in another list or in the objects.
     candidates = [(body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())]
     for items, tops in candidates:
         if _is_list(items) and any(map(_is_token, items)):
@@ -170,8 +172,10 @@ def _get_tops(tops: Any) -> list[Top]:
     """Return (token, log-probability) of the top tokens at one step, from a mapping, a list, or an object with candidates."""
     if isinstance(tops, Mapping) and "candidates" not in tops:
         return [(_get_bytes(token), logprob) for token, logprob in tops.items()]
-    candidates = get(tops, "candidates") if not _is_list(tops) else tops
-    pairs = [(_get_bytes(top), _get_logprob(top)) for top in (tops or () if candidates is None else candidates)]
+    candidates = tops if _is_list(tops) else get(tops, "candidates")
+    if candidates is None:  # no top tokens
+        candidates = tops or ()
+    pairs = [(_get_bytes(top), _get_logprob(top)) for top in candidates]
     # The most likely first; before them those without a number.
     return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], (int, float)) else math.inf))
 
@@ -183,10 +187,12 @@ def _get_logprob(item: Any) -> Any:
 
 def _get_bytes(token: Any) -> bytes:
     """Return a token (text, bytes, or an object or triple with one) as bytes. RAISES C641: it has none. C647: only a number."""
-    is_triple = isinstance(token, (list, tuple))  # of SGLang: (log-probability, number, text)
-    value = token[2] if is_triple else token if isinstance(token, (str, bytes)) else get(token, *_TOKEN)
-    if is_triple and value is None:
-        raise calib_error("C647", given=repr(token))
+    if isinstance(token, (list, tuple)):  # of SGLang: (log-probability, number, text)
+        value = token[2]
+        if value is None:
+            raise calib_error("C647", given=repr(token))
+    else:
+        value = token if isinstance(token, (str, bytes)) else get(token, *_TOKEN)
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     try:
@@ -215,7 +221,7 @@ def _drop_thoughts(items: list[Any], text: str | None) -> list[Any]:
 
 
 def _drop_special(items: list[Any]) -> list[Any]:
-    """Drop from Generation.items the special tokens at the end, and what follows the first of them."""
+    """Cut Generation.items before the special tokens at their end, which may have white space between and after them."""
     n_visible = len(items)  # without the special tokens and white space at the end
     while n_visible and (_STOP.fullmatch(items[n_visible - 1][0]) or not items[n_visible - 1][0].strip()):
         n_visible -= 1

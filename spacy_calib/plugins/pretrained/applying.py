@@ -61,14 +61,16 @@ def pretrained(
     if by not in (None, "pos"):
         raise calib_error("C001", name="by", wanted="'pos' or None", given=repr(by))
     nlp = model if isinstance(model, Language) else _load(str(model))
-    given_card = None if card is None else make_universal_card(nlp, components) if card == UNIVERSAL else find_card(card)
-    matches, reasons = find_matches(nlp, components, given_card, by or "")
+    requested_card: Card | None = None
+    if card is not None:
+        requested_card = make_universal_card(nlp, components) if card == UNIVERSAL else find_card(card)
+    matches, reasons = find_matches(nlp, components, requested_card, by or "")
     cutoffs = {match.card.attr: match.card.choose_cutoff(precision) for match in matches}
     if precision is not None and not any(cutoffs.values()):
         raise calib_error("C840", cards=", ".join(match.card.name for match in matches))
     requested_cutoffs = {} if precision is None else cutoffs
     new_matches = [
-        match for match in matches if not _is_calibrated(nlp, match, given_card, requested_cutoffs.get(match.card.attr))
+        match for match in matches if not _is_calibrated(nlp, match, requested_card, requested_cutoffs.get(match.card.attr))
     ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
     with pipes_restored_on_failure(nlp):
@@ -90,15 +92,17 @@ def _load(model: str) -> Language:
 def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mapping[str, float] | None) -> bool:
     """Return whether a card calibrates a component already.
 
-    match (Match): The component, and the card for it. card, cutoff: Requested card and cut-off; None accepts any. RAISES C837:
-    it has a card, but another one, or a cut-off, is requested; it has a fit on gold; or some other pipe has the card's name.
+    match (Match): The component, and the card for it. card, cutoff: Card and cut-off that the user requests, or None.
+    RAISES C837: a card calibrates it, but another card or any cut-off is requested; a fit on gold calibrates it; or a pipe for
+    something else has the name of the card's pipe.
     """
     readers = _find_readers(nlp, match)
     fitted_names = [name for name, pipe in readers.items() if pipe.fitted]
     for name in fitted_names:
         card_info = readers[name].fit_info.pretrained  # None for a fit on gold
         if card_info is not None:
-            if cutoff is not None or (card is not None and card_info["card"] != card.name):
+            is_other_card = card is not None and card_info["card"] != card.name
+            if cutoff is not None or is_other_card:
                 raise calib_error("C837", name=name, origin=f"the card '{card_info['card']}'")
             return True
     is_name_taken = match.card.attr in nlp.component_names and match.card.attr not in readers
@@ -109,10 +113,11 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mappi
 
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
-    """Return name -> calib pipe for the component of a match: for parts of speech if its card is for these, else others."""
+    """Return name -> calib pipe for the component of a match: those that score what its card is for (BY_POS or all labels)."""
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
     pipes = {name: pipe for name, pipe in pipes.items() if pipe.source.component == match.component}
-    return {name: pipe for name, pipe in pipes.items() if (pipe.attr == BY_POS) == (match.card.attr == BY_POS)}
+    is_by_pos = match.card.attr == BY_POS  # the pipe for parts of speech alone is beside that for all labels
+    return {name: pipe for name, pipe in pipes.items() if (pipe.attr == BY_POS) == is_by_pos}
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
@@ -133,8 +138,8 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
     unlike = unlike_evidence(card, nlp, docs)  # components whose evidence is not used, so that their weights do not matter
     match = replace(match, changed_components=tuple(other for other in match.changed_components if other not in unlike))
     pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, component), cutoff, unlike)))
-    others = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
-    return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in others.items() if text]
+    listed = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}  # by warning
+    return [WARNINGS[code].format(card=card.name, component=name, others=names) for code, names in listed.items() if names]
 
 
 def learned_state(
@@ -159,7 +164,7 @@ def learned_state(
     if data["failing"]:  # labels to keep raw: a step after the card's context restores their raw scores
         settings = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
         state["context"] = {GatedContext.kind: GatedContext.registered, "settings": settings, "learned": {}}
-    if data["maps"] is not None:  # instead, tokens keep their scores; maps (components -> coefficients) score entities
+    if data["maps"] is not None:  # maps (components -> coefficients) score entities, and tokens keep their scores
         step = EntityMap()
         step.labels_ = tuple(info["spans"]["labels"])
         step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}

@@ -47,7 +47,7 @@ CARD = record(
 
 @dataclass(frozen=True)
 class Card:
-    """A pretrained calibration. folder (Path): Folder of card and parameters. data (Mapping): Content, in the form CARD."""
+    """A pretrained calibration. folder (Path): Folder of its files. data (Mapping): Content of its JSON file (schema: CARD)."""
 
     folder: Path
     data: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Card:
 
     @property
     def attr(self) -> str:
-        """Name of the pipe, and prefix of its attributes."""
+        """Name of the calib pipe that the card makes, and prefix of its attributes: "calib" for `Token._.calib_score`."""
         return str(self.data["settings"]["attr"])
 
     @property
@@ -99,11 +99,11 @@ class Card:
         return f"{len(self.data['biases'])} sources, each left out of a fit once"
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
-        """Return the cut-off for a precision, or the card's default one if that is None.
+        """Return the lowest cut-off with at least this precision of accepted entities; None takes the card's default one.
 
         RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": mean and lowest precision on the card's
             sources; "kept": mean share of the right entities that are accepted. None if the card has no cut-offs.
-        RAISES C839: no cut-off reaches the precision.
+        RAISES C839: no cut-off has this mean precision, with at most _SLACK less on the worst source.
         """
         cutoffs = self.data["cutoffs"]
         if cutoffs is None:
@@ -111,7 +111,7 @@ class Card:
         results = evaluate_cutoffs(cutoffs["sources"])
         if precision is None:
             return {"precision": cutoffs["precision"], **results[CUTOFFS.index(cutoffs["cutoff"])]}
-        lowest = lowest_cutoff(cutoffs["sources"], precision, precision - _SLACK)
+        lowest = lowest_cutoff(cutoffs["sources"], mean=precision, worst=precision - _SLACK)
         if lowest is None:
             best = max(results, key=lambda result: result["mean"])
             raise calib_error(
@@ -139,7 +139,7 @@ def card_folder() -> Path:
 
 
 def read_card(file: Path) -> Card:
-    """Read a card from its JSON file. RAISES C831: it cannot be read, is no card, or is not as it was written."""
+    """Read a card from its JSON file. RAISES C831: the file cannot be read, is no card, or does not match its checksum."""
     try:
         data = json.loads(_read_bytes(file).decode("utf8"))
         if any(depth > MAX_DEPTH for _, depth in nested_values(data)):
@@ -153,10 +153,11 @@ def read_card(file: Path) -> Card:
 
 
 def with_checksum(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a card's content with its checksum, of this content and of the file of its parameters if the folder has one."""
+    """Return a card's content with a new checksum, of this content and of the parameters, if their file is in the folder."""
     content = json.dumps({**data, "checksum": ""}, sort_keys=True).encode()
     file = folder / str(data["parameters"])
-    return {**data, "checksum": hashlib.sha256(content + (_read_bytes(file) if file.is_file() else b"")).hexdigest()}
+    parameters = _read_bytes(file) if file.is_file() else b""
+    return {**data, "checksum": hashlib.sha256(content + parameters).hexdigest()}
 
 
 def _read_bytes(file: Path) -> bytes:
@@ -176,7 +177,7 @@ def _inflate(data: bytes) -> bytes:
 
 
 def all_cards() -> Iterator[Card]:
-    """Yield the cards of all packages, ours first. RAISES C831: unreadable card. C832: a package gives no folder of cards."""
+    """Yield our cards, then the ones that packages register. RAISES C831: unreadable card. C832: a package gives no folder."""
     yield from map(read_card, sorted(card_folder().glob("*.json")))
     # A package registers its one function under the name of each of its cards.
     for point in {point.value: point for point in entry_points(group=ENTRY_POINTS)}.values():
@@ -202,11 +203,11 @@ def find_card(name: str | Path) -> Card:
 
 
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Return for each of CUTOFFS its precision and recall on sources, data sets that the fit did not see.
+    """Return the precision and recall at each of CUTOFFS on some sources, which are data sets that the fit did not see.
 
-    sources (Sequence): For each source "right", its number of right entities, and "above": how many entities are "accepted" at
-    each cut-off, and how many of them are "right". RETURNS (list[dict]): "cutoff"; "mean", "worst": mean and lowest precision
-    of the sources, 0 on one with fewer than 10 accepted entities; "kept": mean share of the right entities that are accepted.
+    sources (Sequence): Counts of each source. "right": its right entities. "above": for each cut-off, the entities "accepted",
+    and the "right" ones of these, as two lists. RETURNS (list[dict]): "cutoff"; "mean", "worst": mean and lowest precision of
+    the sources, 0 for one with fewer than 10 accepted entities; "kept": mean share of the right entities that are accepted.
     """
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)  # (n_sources, n_cutoffs)

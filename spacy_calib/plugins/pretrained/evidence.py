@@ -24,7 +24,7 @@ from ...types import Floats, Ints, Spans
 from . import names
 from .names import JOINERS, NameLists, load_lists, match_lists
 
-_UNIT = 4.0  # log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags
+_LOG_ODDS_UNIT = 4.0  # log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags
 _SYMBOLS = frozenset("@#:;/*_|<>")
 _MAX_WORDS = 1 << 16  # size of the cache of words
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
@@ -50,9 +50,9 @@ _ARTICLE, _POSSESSIVE, _ADDRESS = ("the",), ("'s", "’s", "'", "’"), ("http",
 
 
 class EntityEvidence(Part):
-    """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
+    """A context of a calib pipe that collects evidence on tokens for EntityMap, and leaves the tokens' scores as they are.
 
-    lists (dict[str, str] | None): Lists of names to look words up in: file in this plugin's `lists` -> its checksum.
+    lists (dict[str, str] | None): Lists of names to look words up in: name of a list in the folder `lists` -> its checksum.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
@@ -68,7 +68,7 @@ class EntityEvidence(Part):
         return {"lists": self.lists}
 
     def functions_in(self, nlp: Language) -> tuple[DocFunction, ...]:
-        """Return the feature functions that read Docs of this pipeline: one, that computes all evidence."""
+        """Return this context's feature functions for the Docs of a pipeline: one function, which computes all COLUMNS."""
         return (DocFunction(self.registered, partial(self.read, nlp)),)
 
     def apply(self, predictions: Predictions) -> Predictions:
@@ -112,7 +112,7 @@ class EntityEvidence(Part):
         )
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
-        """Return the COLUMNS from "letters" on of a Doc's words, (n_words, n_columns); without `lists` theirs are 0."""
+        """Return COLUMNS from "letters" to the last for a Doc's words, (n_words, n_columns); without lists theirs are 0."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
         word_rows = self._word_rows  # the same dict to the end: another thread may begin a new one meanwhile
@@ -135,15 +135,15 @@ def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats]
     proper = [np.zeros(len(doc)) for doc in docs]
     tagger: Any = dict(nlp.pipeline).get("tagger")
     source = SoftmaxSource("tagger")
-    columns = [i for i, label in enumerate(getattr(tagger, "labels", ())) if label in _PROPER]
-    if not columns or not source.supports(tagger) or not source.is_trained(tagger):
+    proper_columns = [i for i, label in enumerate(getattr(tagger, "labels", ())) if label in _PROPER]
+    if not proper_columns or not source.supports(tagger) or not source.is_trained(tagger):
         return proper, [False] * len(docs)
-    is_tagged = [not why for why in source.missing(tagger, docs)]
+    is_tagged = [not obstacle for obstacle in source.missing(tagger, docs)]  # "": the tagger can be read on the Doc
     readable = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
     if readable:
         scores = source.read(tagger, [docs[i] for i in readable])
         rows = np.arange(scores.n_tokens)
-        probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+        probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in proper_columns], axis=0)
         ends = np.cumsum([len(docs[i]) for i in readable])
         for i, probabilities_of_doc in zip(readable, np.split(probabilities, ends[:-1]), strict=True):
             proper[i] = probabilities_of_doc
@@ -153,14 +153,14 @@ def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats]
 def _read_word(word: str) -> list[float]:
     """Return flags of a word: _WORD_COLUMNS (letters, address, acronym, initial, symbol, digit, joiner), then _CASE_FLAGS."""
     is_upper, lower = word.isupper(), word.lower()
-    return [
-        float(value) for value in (
-            _LETTERS.fullmatch(word) is not None, any(part in lower for part in _ADDRESS),
-            is_upper and word.isalpha() and 2 <= len(word) <= 5,
-            is_upper and len(word) == 2 and word[1] == ".", any(map(_SYMBOLS.__contains__, word)), any(map(str.isdigit, word)),
-            word in JOINERS, lower != word.upper(), is_upper, lower != word,
-        )
-    ]  # fmt: skip
+    is_address, has_symbol = any(part in lower for part in _ADDRESS), not _SYMBOLS.isdisjoint(word)
+    is_acronym = is_upper and word.isalpha() and 2 <= len(word) <= 5
+    is_initial = is_upper and len(word) == 2 and word[1] == "."
+    word_flags = (
+        _LETTERS.fullmatch(word) is not None, is_address, is_acronym, is_initial, has_symbol, any(map(str.isdigit, word)),
+        word in JOINERS,
+    )  # fmt: skip
+    return [float(flag) for flag in (*word_flags, lower != word.upper(), is_upper, lower != word)]
 
 
 def _depths(doc: Doc) -> Floats:
@@ -174,35 +174,36 @@ def _depths(doc: Doc) -> Floats:
     is_punct_or_space = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
     is_deepest = is_punct_or_space & (offsets != 0) & ~has_dependents
     depths = np.zeros(len(doc))
-    while (has_head := offsets[ancestors] != 0).any() and depths.max(initial=0.0) < len(doc):  # each round climbs one arc
+    # Each round climbs one arc. There are at most n rounds, even if heads form a cycle.
+    while (has_head := offsets[ancestors] != 0).any() and depths.max(initial=0.0) < len(doc):
         depths += has_head
         ancestors = ancestors + offsets[ancestors]
     return np.where(is_deepest, len(doc) - 1.0, depths)
 
 
 def _find_unknown(fields: Mapping[str, Any]) -> str:
-    """Return a clause on the first unknown name, of a map or of evidence, in the saved `fields` of an EntityMap; "" if none."""
+    """Return why the saved `fields` of an EntityMap are wrong: the first map or evidence with an unknown name; "" if none."""
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
-    no_indices, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)  # evidence of no entities: it only looks up names
-    spans = Spans(no_indices, no_indices, no_indices, no_scores, no_scores, no_indices > 0)
+    no_indices, no_scores, no_flags = np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0, dtype=bool)
+    spans = Spans(no_indices, no_indices, no_indices, no_scores, no_scores, no_flags)
     hashes, columns = no_indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
-    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, no_indices, no_indices > 0, columns)
+    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, no_indices, no_flags, columns)
     evidence = SpanEvidence(spans, no_scores, words, fields["labels_"])
     for name in {name for table in fields["maps_"].values() for name in table}:
         try:
-            evidence.column(name)
+            evidence.column(name)  # of no entities: it only looks up the name
         except KeyError:
             return f"'maps_' has the evidence {name!r}, which is unknown"
     return ""
 
 
 class EntityMap(Part):
-    """The step that scores entities by a logistic regression on evidence, in place of their raw scores.
+    """A step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
-    An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Name of each label
-    number. maps_ (Mapping): Components of a map (key of NEEDS) -> its evidence (`SpanEvidence.column`) -> coefficient.
+    It has a regression ("map") for each set of components that may have run on a Doc. maps_ (Mapping): Key of NEEDS -> name of
+    evidence, as for `SpanEvidence.column` -> coefficient. labels_ (tuple[str, ...]): Name of each label number.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
@@ -212,17 +213,17 @@ class EntityMap(Part):
     maps_: Mapping[str, Mapping[str, float]]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Replace each entity's score by that of the first map in NEEDS whose needs (tags, parse, lists) its Doc meets."""
+        """Replace each entity's score by that of the first map in NEEDS whose components and lists were used on its Doc."""
         indices = predictions.kept_indices  # of the entities on the Docs; other candidates keep their scores
         if predictions.spans is None or not len(indices):
             return predictions
         spans = predictions.spans.take(indices)
         evidence = SpanEvidence(spans, predictions.raw[indices], predictions.view, self.labels_)
         scores, is_unscored = predictions.scores.copy(), np.ones(len(indices), dtype=bool)
-        for needs in (name for name in NEEDS if name in self.maps_):
-            is_scored = is_unscored & evidence.has(NEEDS[needs])
+        for name in (name for name in NEEDS if name in self.maps_):
+            is_scored = is_unscored & evidence.has(NEEDS[name])
             if is_scored.any():
-                scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
+                scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[name]))[is_scored]
             is_unscored &= ~is_scored
         return predictions.replace_unchecked(scores=scores)
 
@@ -242,10 +243,10 @@ class SpanEvidence:
         self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of indices before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),
-            "type": lambda: 1.0,  # an intercept per entity type
+            "type": lambda: 1.0,  # "type*ORG" is the intercept of this entity type
             "log-odds": lambda: log_odds(raw),
-            "path": lambda: log_odds(spans.scores) / _UNIT,  # probability of the recognizer's decisions
-            "proper": lambda: log_odds(self._reduce("proper", np.minimum)) / _UNIT,
+            "path": lambda: log_odds(spans.scores) / _LOG_ODDS_UNIT,  # probability of the recognizer's decisions
+            "proper": lambda: log_odds(self._reduce("proper", np.minimum)) / _LOG_ODDS_UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][self._tokens[self._lasts]],
             "proper before": lambda: self._value_at("proper", spans.starts - 1),
@@ -269,6 +270,7 @@ class SpanEvidence:
         number (`_lengths`) and the index in `_tokens` of the first and last (`_firsts`, `_lasts`)."""
         spans = self.spans
         firsts, lengths = firsts_of(spans), spans.ends - spans.starts  # firsts: index in `tokens` of each entity's first token
+        # The tokens of all entities, one entity after the other: each entity counts up from its start.
         tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
         is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
         is_word = ~(is_inside & (self._columns["joiner"][tokens] > 0))
@@ -292,9 +294,9 @@ class SpanEvidence:
         name (str): The name of the evidence, such as "path"; or with conditions "lower: path*ORG": 0 unless the label of the
         entity is ORG and the column "lower" is 1, so the Doc has no capitals. RAISES KeyError: an unknown name.
         """
-        condition, _, rest = name.rpartition(": ")
-        if condition:
-            return self._columns[condition][self.spans.starts] * self.column(rest)
+        condition, _, unconditional_name = name.rpartition(": ")
+        if condition:  # a flag of the Doc, such as "lower"
+            return self._columns[condition][self.spans.starts] * self.column(unconditional_name)
         if name in self._flags:
             return np.asarray(self._flags[name], dtype=np.float64)
         evidence, _, label = name.partition("*")
@@ -306,7 +308,7 @@ class SpanEvidence:
 
     @cached_property
     def _flags(self) -> dict[str, Any]:
-        """Name -> evidence from the lists of names, (n,), on entities without their leading article and possessive."""
+        """Evidence from the lists of names, as `match_lists` returns it: its name -> whether each entity has it, (n,)."""
         columns = {name: self._columns[name][self._tokens] for name in ("article", "possessive", *names.COLUMNS)}
         # Leave out a possessive at the end, then an article at the start, unless no word remains.
         ends = self._lasts + 1 - ((columns["possessive"][self._lasts] > 0) & (self._lengths > 1))
@@ -315,7 +317,7 @@ class SpanEvidence:
         return match_lists(types, columns, starts, ends, self._firsts, self._lasts)
 
     def _value_at(self, name: str, tokens: Ints) -> Floats:
-        """Return a column at one of `tokens` per entity, (n,): 0 if this token is outside of the entity's Doc."""
+        """Return a column's value at one token per entity (`tokens`), (n,); 0 if the token is outside of the entity's Doc."""
         n = len(self._docs) - 1  # number of tokens, and index of the -1 that ends _docs
         tokens = np.where((tokens < 0) | (tokens >= n), n, tokens)
         is_same_doc = self._docs[tokens] == self._docs[self.spans.starts]

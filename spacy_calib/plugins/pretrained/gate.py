@@ -28,7 +28,7 @@ class RestoredRawScores:
 
 
 class GatedContext(Part):
-    """The fitted context `inner`, followed by a step (`shrinkage`) that restores raw scores of the labels in columns `raw`."""
+    """A context that calibrates as the context `inner`, but gives the labels in columns `raw` their raw scores again."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

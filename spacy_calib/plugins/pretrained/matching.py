@@ -45,9 +45,9 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others. RETURNS (tuple): (matches; name of a component that gets no card -> the reason, if its labels are
-    similar to those of a card, or if another component gets the card's pipe; other components without a card are not in it).
-    RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: `card` does not fit.
+    speech, "" only others. RETURNS (tuple): The matches; and why components that nearly fit a card get none, name -> reason:
+    their labels differ from the card's, or the card's pipe reads another component. RAISES C069: a fitting component is
+    disabled. C834: a requested component has no card, or no component has one. C835: `card` does not fit.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     requested = [components] if isinstance(components, str) else components
@@ -65,7 +65,7 @@ def find_matches(
         if not fitting and requested is not None:  # each requested component must get a card
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card_error(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
-    if disabled_names and (requested is not None or not matches):
+    if disabled_names and (requested is not None or not matches):  # it was requested, or is the only one that fits
         raise calib_error("C069", name=disabled_names[0])
     if not matches:
         names = ", ".join(nlp.component_names)
@@ -87,7 +87,7 @@ def _resolve_conflicts(matches: Sequence[Match], reasons: dict[str, str]) -> lis
 
 
 def _is_similar(card: Card, pipe: Any) -> bool:
-    """Return whether a component has at least half of the card's labels, and the card's source reads it."""
+    """Return whether a component has at least half of the card's labels, and scores that the card's source can read."""
     if len(set(card.labels) & set(getattr(pipe, "labels", ()))) < len(card.labels) / 2:
         return False
     settings = dict(card.data["settings"]["source"])
@@ -104,7 +104,7 @@ def _compare_labels(card_labels: Sequence[str], labels: Sequence[str]) -> str:
 
 
 def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
-    """Match a component with the one of some cards since whose fit the fewest components have changed.
+    """Match a component with one of some cards: the card since whose fit the fewest components of the pipeline changed.
 
     Ties go to the card for the pipeline's name, then to the first. A component that only gives evidence (the tagger, for
     entities) may be missing or disabled: the card has a map without it.
@@ -112,10 +112,11 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
     def match(card: Card) -> Match:
         changed_components = []
-        for name, card_fingerprint in card.data["fingerprints"].items():  # of the weights, by the component's name in the card
-            actual = component if name == card.component else name  # the name in this pipeline
-            if actual in (component, *nlp.pipe_names) and fingerprint(nlp, nlp.get_pipe(actual)) != card_fingerprint:
-                changed_components.append(actual)
+        for card_name, card_fingerprint in card.data["fingerprints"].items():  # of the weights of each component
+            name = component if card_name == card.component else card_name  # the name in this pipeline
+            is_present = name in (component, *nlp.pipe_names)  # neither missing nor disabled
+            if is_present and fingerprint(nlp, nlp.get_pipe(name)) != card_fingerprint:
+                changed_components.append(name)
         return Match(card, component, tuple(changed_components))
 
     def is_named(card: Card) -> bool:
@@ -159,21 +160,23 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:
-    """Return what cards compare of components: component -> column of evidence -> its value, 0 to 9, at each token of Docs."""
+    """Return the evidence that is compared with a card's: component -> column -> a number, 0 to 9, for each token of `docs`."""
     columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.clip(0, 9).round().astype(int).tolist(), strict=True))
     return {component: {name: columns[name] for name in names} for component, names in EVIDENCE_OF.items()}
 
 
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
-    """Return the components whose output on `docs`, the card's sentences, is unlike that which the card was fitted on.
+    """Return the components whose output on `docs`, the card's sentences, differs from the output that the card was fitted on.
 
-    Their output is compared as evidence: name of a column -> one whole number per token, which must correlate with the card's.
+    Output is compared by `read_evidence`: each column of a component must correlate with the card's, over all tokens.
     """
     card_columns = {name: columns for name, columns in (card.data["evidence"] or {}).items() if name in nlp.pipe_names}
     evidence = read_evidence(nlp, docs) if card_columns else {}
 
-    def is_like(a: list[int], b: list[int]) -> bool:  # one number per token; constants (np.ptp of 0) have no correlation
-        return len(a) == len(b) and np.ptp(b) > 0 and np.corrcoef(a, b)[0, 1] >= _MIN_CORRELATION
+    def is_like(card_values: list[int], values: list[int]) -> bool:
+        if len(values) != len(card_values) or np.ptp(values) == 0:  # other tokens, or a constant, which has no correlation
+            return False
+        return bool(np.corrcoef(card_values, values)[0, 1] >= _MIN_CORRELATION)
 
     return [
         name for name, columns in card_columns.items() if not all(is_like(columns[key], evidence[name][key]) for key in columns)
@@ -184,13 +187,14 @@ def check_scores(match: Match, raw_log_odds: Floats, nlp: Language) -> None:
     """Check that scores on the sentences of a card are like those that it was fitted on. RAISES C836: they are not.
 
     match (Match): The card, and the component with these scores. raw_log_odds (Floats): Of the predictions in the sentences,
-    from `probe`, (n_predictions,). nlp (Language): The pipeline, of which the error names components that change tokens.
+    from `probe`, (n_predictions,). nlp (Language): The pipeline; the error names its components that change tokens.
     """
     reference: Any = match.card.data["probe"]
     mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")
     is_near = abs(mean - reference["mean"]) <= _MAX_DISTANCE * reference["spread"]
     is_as_many = _MIN_SHARE * reference["n"] <= len(raw_log_odds) <= reference["n"] / _MIN_SHARE
-    if not (is_near and is_as_many) or not np.isfinite(mean):
+    is_like_card = np.isfinite(mean) and is_near and is_as_many
+    if not is_like_card:
         earlier = nlp.pipe_names[: nlp.pipe_names.index(match.component)]
         splitters = " and ".join(repr(name) for name in earlier if nlp.get_pipe_meta(name).retokenizes)
         raise calib_error(

@@ -88,11 +88,11 @@ class NameLists:
         In the columns of phrases, bit k - 1 is set if a listed phrase of k words begins at the token; JOINERS are skipped.
         """
         columns = word_rows[:, :-1].copy()  # without the last value of `describe`
-        for start in np.flatnonzero(word_rows[:-1, -1]).tolist():  # a longer phrase may begin there
+        for start in np.flatnonzero(word_rows[:-1, -1]).tolist():  # tokens, except the last, at which a longer phrase may begin
             phrase, n_words = words_of(words[start]), 1
             for word in (words[i] for i in range(start + 1, len(words)) if words[i] not in JOINERS):
                 phrase, n_words = f"{phrase} {words_of(word)}", n_words + 1
-                # The columns of phrases follow "listed".
+                # Set bit n_words - 1 of the kinds that list the phrase; the columns of phrases follow "listed".
                 columns[start, 1 : 1 + len(PHRASES)] += [(phrase in self.entries[kind]) << (n_words - 1) for kind in PHRASES]
                 if phrase not in self._beginnings:
                     break
@@ -141,12 +141,12 @@ def match_lists(types: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     is_last_ordinary, is_all_ordinary = columns["ordinary_words"][ends - 1] > 0, count_words("ordinary_words") == lengths
     has_business_word = is_long & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
     is_business = in_organizations | has_business_word
-    is_single = ~is_long & ~is_last_ordinary
+    is_rare_word = ~is_long & ~is_last_ordinary  # one word, which is no ordinary one
     return {
         "place": is_location & in_places, "large place": is_location & in_large_places,
         "first name, several words": is_person & has_first_name & is_long,
-        "first name alone": is_person & has_first_name & is_single,
-        "surname, several words": is_person & has_surname & is_long, "surname alone": is_person & has_surname & is_single,
+        "first name alone": is_person & has_first_name & is_rare_word,
+        "surname, several words": is_person & has_surname & is_long, "surname alone": is_person & has_surname & is_rare_word,
         "organization": is_organization & in_organizations, "organization word": is_organization & has_business_word,
         "person, but a place": is_person & in_places & ~has_first_name,
         "organization, but a place": is_organization & in_places,

@@ -15,7 +15,7 @@ from ...types import Ints
 
 
 class PosSource(SoftmaxSource):
-    """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. Configs must name it."""
+    """A source of P(part of speech): sums over a morphologizer's labels with this part. Only a config that names it uses it."""
 
     def claims(self, pipe: Any) -> bool:
         return False  # only a config that names this source uses it
@@ -30,6 +30,6 @@ class PosSource(SoftmaxSource):
         return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)  # sums
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
-        """Return (the distinct parts of speech; for each label, such as "Case=Nom|POS=PRON", the index of its own or -1)."""
+        """Return (the distinct parts of speech; for each label, such as "Case=Nom|POS=PRON", the index of its part, or -1)."""
         parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
         return merge_labels(parts)

@@ -61,20 +61,22 @@ class UniversalCard(Card):
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))  # other types are not scored
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))
-        if n < MIN_ENTITIES or not mean >= MIN_LOG_ODDS:
+        is_confident = mean >= MIN_LOG_ODDS  # not if the mean is NaN
+        if n < MIN_ENTITIES or not is_confident:
             counts = {"n_sentences": len(docs), "n": n, "mean": f"{mean:.2f}", "fewest": MIN_ENTITIES, "lowest": MIN_LOG_ODDS}
             raise calib_error("C843", component=self.component, language=self.data["language"], **counts)
 
 
 def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -> UniversalCard:
     """Make the card for the first recognizer among the named components; None considers all. RAISES C842: none is suitable."""
-    names = [components] if isinstance(components, str) else nlp.component_names if components is None else components
+    requested = [components] if isinstance(components, str) else components
+    names = nlp.component_names if requested is None else requested
     obstacles = {name: _find_obstacle(dict(nlp.components).get(name)) for name in names}
-    recognizers = sorted((name for name in names if not obstacles[name]), key=nlp.disabled.__contains__)  # enabled first
+    recognizers = sorted((name for name in names if not obstacles[name]), key=lambda name: name in nlp.disabled)
     if not recognizers:
         why = "; ".join(f"'{name}' {obstacle}" for name, obstacle in obstacles.items()) or "the pipeline has no components"
         raise calib_error("C842", why=why)
-    name = recognizers[0]
+    name = recognizers[0]  # an enabled one, if any
     recognizer: Any = nlp.get_pipe(name)
     data = {
         "name": UNIVERSAL, "language": nlp.lang, "component": name, "labels": list(recognizer.labels),
@@ -107,15 +109,16 @@ def read_examples(language: str) -> list[str]:
 
 
 def _make_state(component: str, recognizer: Any) -> PipeState:
-    """Return the state of a calib pipe for a recognizer with the name `component`: identity maps for tokens, LINE for entities;
-    only persons, places and organizations get scores."""
+    """Return the state of a calib pipe for a recognizer with the name `component`. Scores of tokens stay raw; LINE calibrates
+    entities. Only persons, places and organizations get scores."""
     labels = NerSource(component).span_labels(recognizer)
     label_map = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), label_map)
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
-    no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)  # identity maps learn nothing: they are fitted on no pairs
-    maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
-    line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())  # of top entries, and of others: no change
+    no_rows = np.zeros(0, dtype=np.intp)
+    no_pairs = Pairs(no_rows, no_rows, np.zeros(0), np.zeros(0, dtype=bool), 0)
+    maps = GroupedRecalibrator(Identity(), groups).fit(no_pairs)  # identity maps learn nothing
+    line = Adaptation(span_groups, leading=AdaptationMap(LINE), other=AdaptationMap())  # other: no change
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
         component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=label_map,

@@ -40,10 +40,10 @@ def view_contents(
     corpus (ScoredCorpus): All scored tokens. view (JudgedView): The scores of the tokens, or entities, with gold; not empty.
     results (Mapping): Their evaluation: keys of TABLE, "never_right", and perhaps "slices".
     facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and more on the pipe.
-    RETURNS (dict): The facts; "unit" (the view's kind), "called" (words for one span, for several), "noun" ("tag" or "label"),
-    "bins" and "documents" (numbers), "counted" and "by" (the documents in words); results: "verdict", "never_right", "accuracy"
-    (of the top labels), "table", "figures", "pictures", "groups", "tags", "worst" (tags), "decomposition" (of the Brier score),
-    "errors" (the most confident), "slices", and "conventions", which `pipe_contents` fills in.
+    RETURNS (dict): The facts. Words: "unit" ("tokens", "documents" or "entities"), "called" (for one span, for several), "noun"
+    ("tag" or "label"), "counted" (number of documents), "by" (what intervals resample). Numbers: "bins", "documents". Results:
+    "verdict", "never_right", "accuracy" of the top labels, "table", "figures", "pictures", "groups", "tags", "worst" tags,
+    "decomposition" of the Brier score, most confident "errors", "slices". "conventions" is empty; `pipe_contents` sets it.
     """
     table, never_right = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
@@ -86,23 +86,23 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
-    """Return (1.0 if the top label is right, else 0.0; its document's number) for each unit of the view, (n_units,) each."""
+    """Return (whether the top label is right, 1.0 or 0.0; number of its document) for each token or entity of a view."""
     pairs = view.pairs
     if view.kind == "entities":  # each has one pair
         return pairs.hits.astype(np.float64), view.documents
-    units, unit_of_pair = np.unique(pairs.rows, return_inverse=True)  # numbers of tokens; index into these of each pair
-    top = top_pairs(pairs)  # index of each unit's pair with the highest score
-    right = np.zeros(len(units))
-    right[unit_of_pair.reshape(-1)[top]] = pairs.hits[top]
-    return right, corpus.documents[units]
+    tokens, token_of_pair = np.unique(pairs.rows, return_inverse=True)  # token_of_pair: index in `tokens`
+    top = top_pairs(pairs)  # index of each token's pair with the highest score
+    right = np.zeros(len(tokens))
+    right[token_of_pair[top]] = pairs.hits[top]
+    return right, corpus.documents[tokens]
 
 
 def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the table of figures: a row each for SMCE, mean GMCE, ECE and all metrics. table: `calibration_table` of the view.
+    """Return the rows of figures: the errors SMCE, mean GMCE and ECE, then all metrics. table: `calibration_table` of the view.
 
     RETURNS (list[dict]): The keys of each row; a value is None if unknown:
-        name, title: Of the statistic. raw, calibrated: Its value by the raw and the calibrated scores.
-        raw_low, raw_high, calibrated_low, calibrated_high: 95 % intervals by document; for errors those of the true error.
+        name, title: Of the error or metric. raw, calibrated: Its value by the raw and the calibrated scores.
+        raw_low, raw_high, calibrated_low, calibrated_high: 95 % intervals by document; of an error, without its noise.
         debiased: The calibrated error without the part that is noise.
         floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
     """
@@ -128,9 +128,9 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw_interval: Any = N
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of `figures` for metrics; first mean losses, with intervals from the view. scores: Of the table."""
+    """Return the rows of `figures` for the metrics: first mean losses, with intervals. scores (dict): Metric -> its values."""
     pair_losses = losses(view.metrics)  # metrics that are means over the pairs
-    raw_and_calibrated = (view.pairs.scores, view.calibrated)  # so columns of losses alternate, and so do their intervals
+    raw_and_calibrated = (view.pairs.scores, view.calibrated)  # raw and calibrated losses, and their intervals, alternate below
     columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in raw_and_calibrated]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
     titles = {name: title_of(metric, name) for name, metric in view.metrics.items()}
@@ -144,8 +144,9 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the table of the view's tag groups, with errors and intervals, as Table 1 of Kranzlein et al. (2021).
 
-    rows (list): Of the table of errors, one per group. RETURNS (list[dict]): These, with "names" of the tags, "least", "most"
-    frequency, "share" of gold labels, "units" (tokens with a pair), interval "raw_low", "raw_high" of "raw", relative "change".
+    rows (list): A group's row of the table of errors, for each group. RETURNS (list[dict]): The rows with "names" of the tags,
+    "least", "most" (gold frequency of a tag), "share" of all gold labels, "units" (tokens with a score of these tags),
+    "raw_low", "raw_high" (95 % interval of the raw error), "change" (of the error by calibration, -0.5 for half).
     """
     extended_rows = []
     for index, (row, pair_index) in enumerate(zip(rows, group_slices(view.pairs, view.groups), strict=True)):

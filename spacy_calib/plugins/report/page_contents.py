@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
-    """Write an evaluation's report page to `paths`; return its contents. RAISES C005, C030: too few pairs. C055: no writing."""
+    """Write an evaluation's report page to each of `paths`; return its contents. RAISES C055: a file cannot be written."""
     from ...cli.shared.writing import write_text
     from .page import render_report
 
@@ -31,7 +31,7 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the contents of an evaluation's report page, for `render_report`. RAISES C005: there are too few pairs."""
+    """Return the contents of an evaluation's report page, for `render_report`."""
     views, notes = [], list(evaluation.notes)
     for table in evaluation.shown:
         pipe_views, pipe_notes = pipe_contents(table)
@@ -52,7 +52,7 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return (`view_contents` of a pipe's tokens and entities; a sentence for each without pairs). table: Its evaluation."""
+    """Return (`view_contents` of a pipe's tokens and entities with pairs; a sentence if either has none)."""
     from .contents import view_contents
 
     facts = {  # without folder names

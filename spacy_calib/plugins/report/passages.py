@@ -24,7 +24,7 @@ class Passage(NamedTuple):
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
     """Return tokens start:end of a corpus with up to WINDOW tokens of the sentence on either side; "…" marks a cut.
 
-    If the corpus has documents as rows, return the document without its neighbours, cut after _MAX_CHARACTERS characters.
+    If each "token" of the corpus is a whole document, return the document alone, cut after _MAX_CHARACTERS characters.
     """
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
@@ -50,7 +50,7 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Describe a pair of a view. corpus (ScoredCorpus): All tokens. pair (int): Index in the view.
+    """Describe a pair, a token or entity with a label and its score. corpus: All tokens. pair (int): Index in the view.
 
     RETURNS (dict): Words "before", "text", "after", "carried" (predicted label), "gold" (label), scores "raw", "calibrated".
     """

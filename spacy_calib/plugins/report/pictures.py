@@ -19,9 +19,9 @@ def write_pictures(
 ) -> dict[str, Any]:
     """Write the pictures of the first pipe in an evaluation, and return their numbers, by `picture_numbers`.
 
-    paths: Files, or folders for several pictures; without any, the numbers are only returned. kind (str | None): Name of a
-    picture, or "all"; None for the default of each path. tags: Tags to draw, in the picture "tags".
-    RAISES C005, C030, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
+    paths: Files, or folders for several pictures; if there are none, nothing is written. kind (str | None): Name of a picture,
+    or "all"; None: "tags" if there are tags, else "reliability" in a file, all in a folder. tags: Tags of the picture "tags".
+    RAISES C005, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
     targets = picture_files(paths, kind, tags)  # (name of a picture, its file)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))

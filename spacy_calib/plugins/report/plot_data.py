@@ -146,7 +146,7 @@ def reliability_panel(
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
-    """Return the numbers of a diagram of the pairs at `index`. calibrated: Of all pairs. Rest: As for `reliability_panel`."""
+    """Return the numbers of a diagram of the pairs at `index`. calibrated: Scores of all pairs. Others: `reliability_panel`."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
@@ -188,12 +188,14 @@ def group_note(groups: Groups, index: int, labels: Sequence[str], noun: str = "t
     tags = groups.tags_in(index)  # the most frequent first
     if not len(tags):
         return f"no {noun}s"
-    names = " · ".join(labels[tag] for tag in tags[:2])
-    text = f"{len(tags)} {noun}{'s' if len(tags) > 1 else ''}: {cut_text(names)}{' · …' if len(tags) > 2 else ''}"
+    names = cut_text(" · ".join(labels[tag] for tag in tags[:2]))
+    plural, ellipsis = "s" if len(tags) > 1 else "", " · …" if len(tags) > 2 else ""
+    text = f"{len(tags)} {noun}{plural}: {names}{ellipsis}"
     maximum, minimum = int(groups.counts[tags[0]]), int(groups.counts[tags[-1]])
     if not maximum:
         return text
-    return f"{text}\ncounted {f'{minimum:,} to ' if minimum != maximum else ''}{maximum:,} times"
+    frequencies = f"{maximum:,}" if minimum == maximum else f"{minimum:,} to {maximum:,}"
+    return f"{text}\ncounted {frequencies} times"
 
 
 def cut_text(text: str, width: int = 28) -> str:
@@ -202,7 +204,7 @@ def cut_text(text: str, width: int = 28) -> str:
 
 
 def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Sequence[str], n_bins: int = 10) -> list[Panel]:
-    """Return the diagram of each of `tags`. calibrated: Score of each pair. labels: Names of `pairs.tags`. n_bins: At most."""
+    """Return the diagram of each of `tags`. calibrated: Score of each pair. labels: Names of all tags. n_bins: Maximum."""
     panels = []
     for tag in tags:
         index = np.flatnonzero(pairs.tags == list(labels).index(tag))

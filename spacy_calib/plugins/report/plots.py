@@ -124,6 +124,7 @@ def draw_panels(
     """
     n_columns = min(len(panels), columns or len(panels))
     n_rows = -(-len(panels) // n_columns)  # rounded up
+    # In inches: a square diagram with .6 beside it, 1.2 above and below, and perhaps a histogram that is a fifth as high.
     width = 3.3 if len(panels) > 1 else 4.4
     height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
     figure = figure_class()(figsize=(width * n_columns + 0.3, height * n_rows + 0.3), layout="constrained")
@@ -168,7 +169,7 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
         )
     else:
         ax.set_title(drawable(panel.title))
-    if ax.containers:
+    if ax.containers:  # at least one curve was drawn
         sizes = {"fontsize": "small", "title_fontsize": "small"}
         ax.legend(edgecolor="none", framealpha=0.8, loc="upper left", title=measure, alignment="left", **sizes)
     else:

@@ -65,14 +65,9 @@ def render(
     attr = attr or _find_pipe_attr(parts, style)
     read = read_words if style == "tokens" else read_spans
     texts = [to_displacy(part, read(part.doc, attr)) for part in parts]
+    options = displacy_options(texts)
     html: str | None = displacy.render(
-        texts,
-        style=displacy_style(texts),
-        page=page,
-        minify=minify,
-        jupyter=jupyter,
-        options=displacy_options(texts),
-        manual=True,
+        texts, style=displacy_style(texts), page=page, minify=minify, jupyter=jupyter, options=options, manual=True
     )
     return html
 
@@ -89,9 +84,9 @@ def _as_docs_or_spans(docs: Any) -> list[Doc | Span]:
 def _find_pipe_attr(parts: list[Doc | Span], style: str) -> str:
     """Return the attribute prefix for `parts`: "calib", or "calib_ent" if only it has scores (of spans, for style "ents")."""
     views = [doc_view(part.doc, DEFAULT_ATTR) for part in parts]
-    default_views = [view for view in views if view is not None and (style == "tokens" or view.ents)]
-    has_entities = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
-    return ENTITY_ATTR if has_entities and not default_views else DEFAULT_ATTR
+    has_default = any(view is not None and (style == "tokens" or view.ents) for view in views)  # style "ents" needs spans
+    has_entity_pipe = any(doc_view(part.doc, ENTITY_ATTR) is not None for part in parts)
+    return ENTITY_ATTR if has_entity_pipe and not has_default else DEFAULT_ATTR
 
 
 def _get_view(doc: Doc, attr: str) -> DocCalib | None:
@@ -108,7 +103,7 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a Mark for each word, without label if not scored, or one for a Doc with a category. RAISES C095: no scores."""
+    """Return a Mark for each word, with label "" if it has no score, or one for a Doc's category. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -127,7 +122,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_spans(doc: Doc, attr: str) -> list[Mark]:
-    """Return a Mark for each entity or labelled span, with its scores if any. RAISES C095: no scores. C096: not of spans."""
+    """Return a Mark for each entity or labelled span, with its scores if any. RAISES C095, C096: no scores, or not of spans."""
     view = _get_view(doc, attr)
     if view is None:
         return []

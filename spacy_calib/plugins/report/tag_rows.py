@@ -21,7 +21,7 @@ ONE_SIDED = 0.25  # with a mean gap below this share of the error, a tag is over
 
 
 def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return a row for each tag of a view with pairs, or gold or predictions in its corpus, most pairs first.
+    """Return a row for each tag with pairs in the view, or with gold or predictions in the corpus; most pairs come first.
 
     RETURNS (list[dict]): "tag", "column" (index), "group", "counted" (frequency that decided the group), "gold" (frequency in
     this data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if
@@ -31,13 +31,13 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     slices = view.tag_slices()
     present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
     present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
-    has_label_counts = view.kind != "entities" and view.has_label_columns  # edit trees are no labels
+    has_label_counts = view.kind != "entities" and view.has_label_columns  # not if a tag is an edit tree of a lemmatizer
     return [
         {
             "tag": view.labels[tag],
             "column": tag,
             "group": view.group_name(tag),
-            "counted": int(view.groups.counts[tag]) if tag < len(view.groups.counts) else None,
+            "counted": int(view.groups.counts[tag]) if tag < len(view.groups.counts) else None,  # None: added after the fit
             "gold": int(gold[tag]) if has_label_counts else None,
             **_summarize_scores(view, slices.get(tag)),
             "precision": float(precision[tag]) if has_label_counts and n_predicted[tag] else None,
@@ -88,7 +88,8 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
         for tag, index in slices.items()
     }
     order = sorted((tag for tag, error in debiased_errors.items() if error > 0), key=lambda tag: (-debiased_errors[tag], tag))
-    rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
+    rows = [_worst_row(view, tag, slices[tag]) for tag in order]
+    rows = [row for row in rows if row["error"] > row["floor95"]]
     worst = [{**row, "examples": _examples(corpus, view, slices[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
     return {"enough": view.min_tag_pairs, "judged": len(slices), "beyond": len(rows), "tags": worst}
 
@@ -101,24 +102,20 @@ def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
     assert error is not None
     assert floor is not None
     gap = float(calibrated.mean() - hits.mean())
-    leaning = "both" if abs(gap) < ONE_SIDED * error else "sure" if gap > 0 else "modest"
+    is_one_sided = abs(gap) >= ONE_SIDED * error
+    leaning = ("sure" if gap > 0 else "modest") if is_one_sided else "both"
     return {
-        "tag": view.labels[tag],
-        "column": tag,
-        "pairs": len(index),
-        "error": error,
-        "floor95": floor.q95,
-        "mean": float(calibrated.mean()),
-        "right": float(hits.mean()),
-        "leaning": leaning,
-    }
+        "tag": view.labels[tag], "column": tag, "pairs": len(index), "error": error, "floor95": floor.q95,
+        "mean": float(calibrated.mean()), "right": float(hits.mean()), "leaning": leaning,
+    }  # fmt: skip
 
 
 def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
     """Return examples of a tag by its pairs (index): wrong ones scored high; if leaning is "modest", right ones scored low."""
-    candidates = index[view.pairs.hits[index] == (leaning == "modest")]
-    sign = 1.0 if leaning == "modest" else -1.0
-    order = candidates[np.argsort(sign * view.calibrated[candidates], kind="stable")]
+    shows_right = leaning == "modest"
+    candidates = index[view.pairs.hits[index] == shows_right]
+    scores = view.calibrated[candidates]
+    order = candidates[np.argsort(scores if shows_right else -scores, kind="stable")]
     examples: list[dict[str, Any]] = []
     for pair in order.tolist():
         example = describe_pair(corpus, view, pair)

@@ -86,7 +86,7 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return (whether an error exceeds its noise floor; whether its interval is above 0, or if `low` is None, the first)."""
+    """Return whether an error is more than noise, by two tests: it is above `floor95`; `low` is above 0 (None: as first)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 
@@ -94,22 +94,23 @@ def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool
 def status_of(evidence: VerdictFigures) -> str:
     """Return the status, a key of HEADINGS, for these figures.
 
-    Noise floor and interval vote whether the error is more than noise. Both no: "calibrated". Both yes: "close" if the error is
-    small, else the leaning. One each: "close". But if pairs scored 90 % are not right 85 to 95 % of the time, "close" becomes
-    the leaning or, with one vote each, "unclear". Few pairs, or noise floor or interval above VAGUE without two yes: "unclear".
-    Miscalibrated rare labels: "uneven" or "close-uneven". Evaluated on the fit data: "seen".
+    Two tests (`exceeds_noise`) show whether the error is more than noise. If neither shows it, the status is "calibrated"; if
+    one does, "close"; if both do, the leaning, or "close" for a small error. But if pairs scored 90 % are not right 85 to 95 %
+    of the time, "close" becomes "unclear" (one test) or the leaning (both). Few pairs also make the status "unclear", and so
+    does a noise floor or interval beyond VAGUE, unless both tests show more than noise. If rare labels are miscalibrated,
+    "calibrated" and "close" become "uneven" and "close-uneven". If the fit saw the data, the status is "seen".
     """
     if evidence.was_fitted:
         return "seen"
-    votes = exceeds_noise(evidence.error, evidence.floor95, evidence.low)
-    if evidence.has_few or (not all(votes) and max(evidence.floor95, evidence.high or 0.0) > VAGUE):
+    above_noise = exceeds_noise(evidence.error, evidence.floor95, evidence.low)  # by the noise floor, by the interval
+    if evidence.has_few or (not all(above_noise) and max(evidence.floor95, evidence.high or 0.0) > VAGUE):
         return "unclear"
-    if not any(votes):
+    if not any(above_noise):
         return "uneven" if evidence.is_uneven else "calibrated"
     is_near = evidence.percent_right is None or abs(evidence.percent_right - 100 * REFERENCE_SCORE) <= 100 * VAGUE
-    if is_near and (not all(votes) or evidence.error <= SMALL):
+    if is_near and (not all(above_noise) or evidence.error <= SMALL):
         return "close-uneven" if evidence.is_uneven else "close"
-    return evidence.leaning if all(votes) else "unclear"
+    return evidence.leaning if all(above_noise) else "unclear"
 
 
 def is_uneven(mean: dict[str, Any]) -> bool:
@@ -134,16 +135,12 @@ def verdict(
     overall, *group_rows, mean_of_groups = table["errors"]
     percent_right = right_at(view.calibrated, view.pairs.hits)
     evidence = VerdictFigures(
-        overall["calibrated"],
-        overall["floor95"],
-        overall["true_low"],
-        overall["true_high"],
-        has_few=len(view.pairs) < view.min_tag_pairs,
-        percent_right=percent_right,
+        overall["calibrated"], overall["floor95"], overall["true_low"], overall["true_high"],
+        has_few=len(view.pairs) < view.min_tag_pairs, percent_right=percent_right,
         leaning=leaning_of(view.calibrated, view.pairs.hits, view.n_bins),
         is_uneven=is_uneven(mean_of_groups) or sum(row["promised"] for row in never) >= PROMISED,
         was_fitted=bool(overlap and overlap["many"]),
-    )
+    )  # fmt: skip
     status = status_of(evidence)
     units = view.span_words[1] if view.kind == "entities" else "labels"
     opening = _opening(status, noun, percent_right, units)
@@ -163,7 +160,8 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
         return "There is too little data for a verdict" if status == "unclear" else "No verdict: the fit used this data"
     at_90 = "" if percent_right is None else f"{units} that this {noun} scores 90 % are right {percent_right} % of the time"
     if status in ("calibrated", "close", "uneven", "close-uneven"):
-        opening = at_90 or f"this {noun} is {'nearly ' if status.startswith('close') else ''}calibrated"
+        calibrated = "nearly calibrated" if status.startswith("close") else "calibrated"
+        opening = at_90 or f"this {noun} is {calibrated}"
         opening += ", though not for each label by itself" if status.endswith("uneven") else ""
     else:
         leanings = {
@@ -176,25 +174,27 @@ def _opening(status: str, noun: str, percent_right: int | None, units: str) -> s
 def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> str:
     """Return the clause on the size of the error (`evidence`) that follows `_opening` of a status of HEADINGS, or ""."""
     error, floor95 = evidence.error, evidence.floor95
-    votes = exceeds_noise(error, floor95, evidence.low)  # whether noise floor, and interval, say that it is more than noise
+    above_noise = exceeds_noise(error, floor95, evidence.low)  # by the noise floor, by the interval
     if status == "unclear":
         count = len(np.unique(view.documents))
-        note = "; that is more, but of so few scores" if votes[0] and evidence.has_few else ""
-        if votes[0] and not evidence.has_few:
+        note = ""
+        if above_noise[0] and evidence.has_few:
+            note = "; that is more, but of so few scores"
+        elif above_noise[0]:  # but not by the interval, which is known then
             interval = f"{evidence.low:.3f} to {evidence.high:.3f}"
             note = f"; that is more, but documents differ too much to tell (95 % interval {interval})"
         return (
             f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on "
             f"average, where chance alone would show up to {floor95:.3f}{note}"
         )
-    clauses = ("no more than chance would show", "which may be chance", "more than chance would show")  # by number of votes
-    clause = clauses[sum(votes)]
+    clauses = ("no more than chance would show", "which may be chance", "more than chance would show")
+    clause = clauses[sum(above_noise)]  # by how many of the two tests show more than noise
     if evidence.percent_right is None and status != "seen":  # the opening has no figure; that of "seen" needs none
         return f": on average its scores are off by {error:.3f}, {clause}"
     if status in ("seen", "sure", "modest", "off"):  # the opening says enough
         return ""
-    if any(votes):  # of "calibrated", "uneven", "close" or "close-uneven", which are left
-        return f"; on average its scores are off by little, {'but by ' if all(votes) else ''}{clause}"
+    if any(above_noise):  # the status is "close" or "close-uneven"
+        return f"; on average its scores are off by little, {'but by ' if all(above_noise) else ''}{clause}"
     return f"; on average its scores are off by {clause}"
 
 
@@ -202,9 +202,9 @@ def _raw_sentence(view: JudgedView, overall: dict[str, Any], error: float) -> st
     """Return a sentence on the raw scores: how many scored 90 % were right, and the error before and after (`error`)."""
     percent_right = right_at(view.pairs.scores, view.pairs.hits)
     clause = "" if percent_right is None else f"{percent_right} % of those scored 90 % were right, and "
-    better = "" if error <= overall["raw"] else " Calibration made it worse on this data."
+    worse = "" if error <= overall["raw"] else " Calibration made it worse on this data."
     return (
-        f"Before calibration, {clause}scores were off by {overall['raw']:.3f} on average; now they are by {error:.3f}.{better}"
+        f"Before calibration, {clause}scores were off by {overall['raw']:.3f} on average; now they are by {error:.3f}.{worse}"
     )
 
 

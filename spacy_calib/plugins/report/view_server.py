@@ -66,7 +66,7 @@ def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list
 
 
 def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextView]:
-    """Yield the views of a pipe: entities or spans; words, or the text; sentences or links. suffix: Ends each view's name."""
+    """Yield the ways to show a pipe's scores: of spans, of words or the text, of sentences or links. suffix: Ends each name."""
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
@@ -120,15 +120,10 @@ class Viewer:
             return status, "text/html", self._page(form, {"fault": error.message})
 
     def _page(self, form: Mapping[str, str] | None = None, result: Mapping[str, Any] | None = None) -> str:
-        """Return the page's HTML with the fields of the form and the result of `show`, or a "fault"."""
-        return render_template(
-            "view.html.j2",
-            pipeline=f"{self._nlp.lang}_{self._nlp.meta['name']}",
-            views=[view.name for view in self.views],
-            max_characters=MAX_CHARACTERS,
-            form=form or {},
-            **(result or {}),
-        )
+        """Return the page's HTML. form: Fields that were sent. result: Result of `show`, or {"fault": message}; None before."""
+        pipeline, views = f"{self._nlp.lang}_{self._nlp.meta['name']}", [view.name for view in self.views]
+        fields: dict[str, Any] = {"form": form or {}, **(result or {})}
+        return render_template("view.html.j2", pipeline=pipeline, views=views, max_characters=MAX_CHARACTERS, **fields)
 
     def show(self, text: str, view: TextView) -> dict[str, Any]:
         """Process a text and return what the page shows.

@@ -87,7 +87,8 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
     for row in rows.tolist():
         gold, entries = int(corpus.gold[row]), slice(int(corpus.indptr[row]), int(corpus.indptr[row + 1]))
         scores = dict(zip(corpus.tags[entries].tolist(), corpus.tag_calibrated[entries].tolist(), strict=True))
-        p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))  # below the threshold only the raw score is known
+        # A gold label below the threshold has no calibrated score: it counts as very improbable.
+        p_gold = scores.pop(gold, min(float(raw[row]), _MIN_PROBABILITY))
         rival = max(scores, key=lambda tag: scores[tag], default=gold)
         p_rival = scores.get(rival, 0.0)
         doubts.append(_row_doubt(corpus, LABEL, row, gold, rival, p_gold, p_rival)._replace(raw=float(raw[row])))
@@ -108,22 +109,22 @@ def audit_arcs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_pairs(corpus: ScoredCorpus) -> Audit:
-    """Audit gold of units that may have several labels, as categories that do not exclude each other: is each label right?"""
+    """Audit gold of documents (or tokens) that may have several labels: is each label right that the gold has, or lacks?"""
     with_gold = np.flatnonzero(corpus.hits != UNKNOWN)  # indices of the (unit, label) pairs whose unit has gold
     doubts = []
     for i in with_gold.tolist():
         row, tag, score = int(corpus.rows[i]), int(corpus.tags[i]), float(corpus.tag_calibrated[i])
-        missing = corpus.hits[i] == WRONG  # gold lacks the label, so that the doubt is whether it should have it
-        # Gold label, its rival, and the probabilities of the two; -1 for no label.
-        gold_and_rival = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
-        doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
-    rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
+        if corpus.hits[i] == WRONG:  # the gold lacks the label; -1 stands for no label
+            doubts.append(_row_doubt(corpus, MISSING, row, gold=-1, rival=tag, p_gold=1 - score, p_rival=score))
+        else:
+            doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold=tag, rival=-1, p_gold=score, p_rival=1 - score))
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
-    for row in rows.tolist():  # gold labels below the threshold, unless the component never scores them
+    for row in np.unique(corpus.rows[with_gold]).tolist():  # gold labels below the threshold
         gold = int(corpus.gold[row])
-        if gold in scored_tags and (row, gold) not in scored_pairs:
+        if gold in scored_tags and (row, gold) not in scored_pairs:  # not labels that the component never scores
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))  # its probability is practically 0
     # Each pair is a yes-or-no question, whose likelier answer is the top label.
+    scores = corpus.tag_calibrated[with_gold]
     top_scores, is_top = np.maximum(scores, 1 - scores), (scores >= 0.5) == (corpus.hits[with_gold] == RIGHT)
     return Audit.from_doubts(doubts, len(with_gold), estimate_wrong(top_scores, is_top))
 
@@ -160,7 +161,7 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
 
 
 def _predicted_spans(corpus: ScoredCorpus, table: Mapping[str, str]) -> dict[int, tuple[_Bounds, str]]:
-    """Return index -> (bounds, label in the gold) of each predicted span with such a label. table: As for `audit_spans`."""
+    """Return index of a predicted span -> (bounds, its label in the gold), if it has one there. table: As for `audit_spans`."""
     spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
     bounds = zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True)
     labels = [corpus.names[label] for label in spans.labels.tolist()]
@@ -222,8 +223,8 @@ def audit_tasks(
     firsts = np.array([doubt.first for doubt in doubts], dtype=np.intp)
     lasts = np.array([doubt.last for doubt in doubts], dtype=np.intp)
     labels = np.array([index[doubt.gold or doubt.rival] for doubt in doubts], dtype=np.intp)
-    scores = np.array([doubt.p_gold for doubt in doubts])
-    units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
+    p_gold, right = np.array([doubt.p_gold for doubt in doubts]), np.full(len(doubts), UNKNOWN, dtype=np.int8)
+    units = ReviewUnits(unit, firsts, lasts, labels, raw=p_gold, calibrated=p_gold, right=right)
     priorities = np.array([doubt.priority for doubt in doubts])
     order: Ints = np.arange(len(doubts))
     token_doubts = np.zeros(len(corpus))  # not used: only sentences and documents of tokens need them

@@ -84,7 +84,7 @@ def score_out_of_fold(
     """Score each predicted Doc by a fit on the other folds of documents. Afterwards the pipe is fitted as for the last fold.
 
     examples (Sequence[Example]): `predicted` has what the source reads and the predicted labels, `reference` the gold.
-    progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: one document. As `Calibrator.fit`.
+    progress (Callable): (steps, title) -> steps, with a progress bar. RAISES C625: one document only. Others: `Calibrator.fit`.
     """
     numbers = DocumentNumbers()
     documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)

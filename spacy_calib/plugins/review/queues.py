@@ -43,11 +43,12 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """Where and how a queue is written and printed.
+    """The file of a queue, and the formats in which the queue is written and printed.
 
-    output (Path | None): File; None writes none. format (str): "table" or "json" (FORMATS) is that of the printed result, and
-    the suffix of the file decides its own. "jsonl", "csv" or one of TOOLS is that of the file, or, without one, of the printed
-    queue. silent (bool): Print nothing. suffixes (Mapping): Suffix of the file -> its format. RAISES C056: a wrong suffix.
+    output (Path | None): The file; None for no file. format (str): "table" or "json" (FORMATS) is the format of the printed
+    result; the format of the file then depends on its suffix. "jsonl", "csv" or one of TOOLS is the format of the file or,
+    without a file, of the printed queue. silent (bool): Whether nothing is printed. suffixes (Mapping): Suffix of a file -> its
+    format. RAISES C056: the suffix of the file is unknown, or does not fit the format.
     """
 
     output: Path | None
@@ -66,7 +67,7 @@ class QueueOutput:
 
     @property
     def form(self) -> str | None:
-        """The format of the queue: a key of `WRITERS`, "names" or "spacy"; "json" for all results; None if not written."""
+        """Format of the queue: a key of WRITERS, "names" (table), "spacy" (Docs), "json" (all results); None if not written."""
         if self.format not in FORMATS:  # "table" and "json" are formats of the printed result, not of the queue
             return self.format
         return None if self.output is None else self.suffixes[self.output.suffix]
@@ -75,8 +76,8 @@ class QueueOutput:
 def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Task], show: Callable[[], None]) -> None:
     """Write the tasks of a queue to a file, then print them.
 
-    queue (QueueOutput): Where and how. result (dict): All results, for JSON. tasks (Sequence[Task]): Those of the queue, in
-    order. show (Callable): Prints the results as tables. RAISES C055: the file cannot be written.
+    queue (QueueOutput): The file and the formats. result (dict): All results of the command, for JSON. tasks (Sequence[Task]):
+    The tasks, first to last. show (Callable): Prints the results as tables. RAISES C055: the file cannot be written.
     """
     from .queue.formats import WRITERS, to_names
 
@@ -110,16 +111,17 @@ def unit_in_text(record: Mapping[str, Any]) -> str:
     unit = f"[{shorten(focus, _TEXT_WIDTH * 2 // 3)}]"
     before, after = (_WHITE_SPACE.sub(" ", part) for part in (text[:start], text[start + len(focus) :]))
     n_left = _TEXT_WIDTH - len(unit)  # characters for the text before and after the unit
-    n_before = max(n_left // 2, n_left - len(after))
+    n_before = max(n_left // 2, n_left - len(after))  # half of them, or more if the text after the unit is short
     before = before if len(before) <= n_before else f"…{before[len(before) - n_before + 1 :]}"
     n_after = n_left - len(before)
-    return f"{before}{unit}{after if len(after) <= n_after else f'{after[: n_after - 1]}…'}".strip()
+    after = after if len(after) <= n_after else f"{after[: n_after - 1]}…"
+    return f"{before}{unit}{after}".strip()
 
 
 def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, records: Sequence[dict[str, Any]], output: Path) -> None:
-    """Run the pipeline on the chosen documents again, and write them as Docs with the predicted annotation, in order.
+    """Run the pipeline again on the documents of a queue, and write the Docs with their predictions, in the queue's order.
 
-    Scoring kept no Doc. records: From `to_record`, one for each document. RAISES C055: the file cannot be written.
+    Scoring does not keep the Docs. records: From `to_record`, one for each document. RAISES C055: the file cannot be written.
     """
     from spacy.tokens import DocBin
 
@@ -136,14 +138,14 @@ def rerun_and_write_docs(run: Run, nlp: Language, pipe: Calibrator, records: Seq
     for number, example in zip(sorted(sampling_of), predictions, strict=True):
         doc = docs[number] = example.predicted
         for key, value in example.reference.user_data.items():
-            doc.user_data.setdefault(key, value)
+            doc.user_data.setdefault(key, value)  # an entry that the pipeline wrote is not replaced
         write_gold_names(doc, annotation)
         doc.user_data[DRAWN_KEY] = sampling_of[number]
     write_file(output, DocBin(docs=[docs[record["doc"]] for record in records], store_user_data=True).to_bytes())
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Return digests of all documents and sentences in the files `paths`. RAISES C051 to C053, C073, C074, C441: unreadable."""
+    """Return sorted digests of all documents and sentences in files. RAISES C051 to C053, C073, C074, C441: unreadable file."""
     from ...pairs.keyed import digest
 
     digests: set[int] = set()

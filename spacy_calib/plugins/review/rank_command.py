@@ -105,7 +105,8 @@ def rank(
     entity_options = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
     entity_flags = [flag for flag, is_given in entity_options.items() if is_given]  # given options that are about entities
     _check_combination(unit, order, queue_output, entity_flags, to_adapt)
-    unit = DOCUMENT if to_adapt else "entity" if entity_flags else unit  # the only unit that these options allow
+    if to_adapt or entity_flags:  # these options allow only one unit
+        unit = DOCUMENT if to_adapt else "entity"
     runtime: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
     # --ask goes on with a file of answers, so that it may exist without --force.
     run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **runtime)
@@ -114,19 +115,19 @@ def rank(
     kind = unit_of(pipe, unit)
     _check_pipe(pipe, kind, queue_output, entity_flags)
     # With these options entities have different probabilities to be sampled, so the answers show no precision.
-    has_equal_chances = not (not_accepted or exclude or per_doc)
+    has_equal_probabilities = not (not_accepted or exclude or per_doc)
     plan = QueuePlan(
         kind,
         order,
         min_words=MIN_WORDS if kind == "sentence" else 0,
-        accepted=True if accepted else False if not_accepted else None,
+        accepted=True if accepted else False if not_accepted else None,  # None: entities on both sides of their cut-offs
         repeats=repeats,
         n=top or _default_number(to_adapt, ask, is_on_screen=output is None and format == "table"),
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
         labelled=labelled_texts(nlp, exclude) if exclude else None,
-        is_sample=kind == "entity" and order == "random" and has_equal_chances and pipe.spans.groups is not None,
+        is_sample=kind == "entity" and order == "random" and has_equal_probabilities and pipe.spans.groups is not None,
     )
     corpus, overlap = _score_texts(run, nlp, pipe, plan)
     tasks, result = rank_units(pipe, corpus, plan)
@@ -161,7 +162,7 @@ def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, 
 
 
 def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: list[str], to_adapt: bool) -> None:
-    """Check that options of `rank` go together. flags: Given options that are about entities. RAISES C056: they do not."""
+    """Check that options of `rank` can be combined. flags: The set options that need entities. RAISES C056: they cannot."""
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
         check_option("--not-accepted", "--not-accepted" not in flags, "left out with --to-adapt", "it")
@@ -170,16 +171,16 @@ def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: 
     for flag in flags:
         check_option(flag, unit in (None, "entity"), f"left out with --unit {unit}", "it")
     check_option("--accepted", not {"--accepted", "--not-accepted"} <= set(flags), "left out with --not-accepted", "it")
-    is_file = queue.output is not None and queue.output.suffix == ".jsonl" and queue.format == "table"
-    expected = "a .jsonl file for the answers with --ask, without --format"
-    check_option("--output", is_file or "--ask" not in flags, expected, queue.output)
+    if "--ask" in flags:
+        is_answer_file = queue.output is not None and queue.output.suffix == ".jsonl" and queue.format == "table"
+        check_option("--output", is_answer_file, "a .jsonl file for the answers with --ask, without --format", queue.output)
 
 
 def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str]) -> None:
-    """Check that a pipe fits the options of `rank`, and the unit that is ranked (`kind`, such as "entity") the queue's file.
+    """Check that the pipe and the unit to rank fit the options of `rank`.
 
-    queue (QueueOutput): The file and its format. flags (list[str]): Given options that are about entities. RAISES C056: a
-    .spacy file for units that are no documents. C531: --accepted or --not-accepted is given, but the pipe has no cut-offs.
+    kind (str): The unit, such as "entity". queue (QueueOutput): The file and its format. flags (list[str]): Set options that
+    need entities. RAISES C056: a .spacy file for units other than documents. C531: an option needs cut-offs; the pipe has none.
     """
     expected = f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)"
     check_option("--output", queue.form != "spacy" or kind == DOCUMENT, expected, queue.output)
@@ -189,7 +190,7 @@ def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units to review by a plan. RETURNS (tuple): A task for each, in order; what `rank` returns, but "seen" is None."""
+    """Choose units to review by a plan. RETURNS (tuple): A task per unit, in order; the result of `rank`, its "seen" None."""
     from ...pipe.label_names import shown_names
     from .queue.findings import summarize_order
     from .queue.formats import to_record
@@ -221,33 +222,33 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple
 
 
 def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Describe a random sample of entities: how many answers will probably suffice, and the data to save with each question.
+    """Estimate how many answers about a random sample of entities will suffice, and list the data to save with each answer.
 
-    `queue.order` are entities sampled from `queue.candidates`: from all entities, or all above their cut-offs.
-    RETURNS (tuple): A dict, and for each sampled entity a dict that is read again with its answer: "calib" (identity of the
-        calibration), "drawn_from" (number of documents), "accepted" (share of all entities that are candidates), "label",
-        "score", "document", "cutoff" (None: any score). The first has "documents": number of documents with candidates;
-        "precision": mean score of the candidates, None without any; "promises": for each of PRECISIONS the number of answers
-        that probably give a cut-off with this precision, as a dict of `expect_promise`; or for a sample of accepted entities
-        "wanted": precision of the cut-offs, and "needed": number of answers that probably confirm it.
+    The sample is `queue.order`. It is drawn from the candidates: all entities, or all entities that reach their cut-offs.
+    RETURNS (tuple): A dict about the sample, and a dict for each sampled entity. The first has "documents" (number of documents
+        with candidates) and "precision" (mean score of the candidates; None without any). It also has "promises" (for each of
+        PRECISIONS the number of answers that probably give a cut-off with this precision, as a dict of `expect_promise`) or, if
+        the candidates reach their cut-offs, "wanted" (precision of the cut-offs) and "needed" (number of answers that probably
+        confirm it; None: too many). An entity has "calib" (identity of the calibration), "drawn_from" (number of documents),
+        "accepted" (share of all entities that are candidates), "label", "score", "document" and "cutoff" (None: any score).
     """
     spans, cutoffs, groups = queue.corpus.spans, pipe.spans.cutoffs, pipe.spans.groups
     documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
     n_documents = len(np.unique(documents[queue.candidates]))
     mean_score = float(scores.sum()) / len(scores) if len(scores) else None
     sample: dict[str, Any] = {"documents": n_documents, "precision": mean_score}
-    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]  # labels of the sampled entities
-    name_cutoffs: list[float | None] = [None] * len(names)
+    labels = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]  # of the sampled entities
+    label_cutoffs: list[float | None] = [None] * len(labels)
     if plan.accepted and cutoffs and groups:
-        labels = pipe.lookup.span_labels()
-        columns = np.array([labels.index(name) for name in names], dtype=np.intp)
-        name_cutoffs = cutoffs.get_cutoffs(columns, labels, groups).tolist()
+        all_labels = pipe.lookup.span_labels()
+        columns = np.array([all_labels.index(label) for label in labels], dtype=np.intp)
+        label_cutoffs = cutoffs.get_cutoffs(columns, all_labels, groups).tolist()
         sample |= {"wanted": cutoffs.precision, "needed": answers_to_check(mean_score or 0.0, cutoffs.precision)}
     else:
         sample["promises"] = [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]
     shared = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
-    entities = zip(names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), name_cutoffs, strict=True)
     fields = ("label", "score", "document", "cutoff")
+    entities = zip(labels, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), label_cutoffs, strict=True)
     return sample, [shared | dict(zip(fields, entity, strict=True)) for entity in entities]
 
 
@@ -303,6 +304,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, a
 
 def _describe_errors(result: dict[str, Any]) -> str:
     """Return a sentence on how many units of a result are wrong, by their scores and by the gold; "" if neither is known."""
+    # For instance: "By their scores about 4 of these 90 are wrong; by the gold 5 of the 80 that have gold are."
     of_these, by_gold = f"of these {result['units']:,} are wrong", ""
     if result["wrong"] is not None:
         subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
@@ -339,12 +341,11 @@ _LEFT_OUT = {
 def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
     """Return the printed table's columns: no label and context for sentences and documents, no gold if `has_gold` is false."""
     whole = unit in ("sentence", DOCUMENT)
+    text_key, width = ("text", _WIDTH) if whole else ("focus", 24)
     columns = {
         "#": TableColumn("#", "rank"),
         "P(right)": TableColumn("P(right)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
-        "Unit": TableColumn(
-            unit.capitalize(), "text" if whole else "focus", lambda text: shorten(text, _WIDTH if whole else 24), "l"
-        ),
+        "Unit": TableColumn(unit.capitalize(), text_key, lambda text: shorten(text, width), "l"),
         "Label": TableColumn("Label", "marks", lambda marks: ", ".join(mark["label"] for mark in marks), "l"),
         "Right": TableColumn("Right", "", _format_gold, "l"),
         "In": TableColumn("In", "", unit_in_text, "l"),

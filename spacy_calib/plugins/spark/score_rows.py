@@ -112,10 +112,11 @@ def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | No
     labels_and_scores = []
     last_annotation = annotations[-1] if annotations else None  # its label is that of a token without a row of scores
     for token in doc:
-        block, row = find_row(token, attr) or (None, 0)  # block of scores, row of the token in it
+        block, row = find_row(token, attr) or (None, 0)  # block of scores, and row of the token in it; None without scores
         annotation = last_annotation if block is None else block.annotation
         label = None if annotation is None else annotation.label(token) or None
-        labels_and_scores.append((label, None if block is None or label is None else block.values_of(row, label)))
+        values = None if block is None or label is None else block.values_of(row, label)
+        labels_and_scores.append((label, values))
     return labels_and_scores
 
 
@@ -127,7 +128,9 @@ def _score_columns(values: TokenValues | None) -> Row:
 def _entity_rows(doc: Doc, attr: str) -> Iterator[Row]:
     """Yield the row of each entity, or other span that the calib pipe (`attr`: its prefix) scores."""
     for annotation in annotations_of(doc, attr):
-        for span in () if annotation.kind.of_arcs else annotation.spans_on(doc):  # arcs of a parser are no spans
+        if annotation.kind.of_arcs:  # arcs of a parser are no spans
+            continue
+        for span in annotation.spans_on(doc):
             label = span.kb_id_ if annotation.kind.of_links else span.label_
             yield {**_span_row(span, attr), "label": label or None}
 
@@ -141,15 +144,15 @@ def _span_row(span: Span, attr: str) -> Row:
 
 
 def _sentence_rows(doc: Doc, attr: str) -> Iterator[Row]:
-    """Yield the row of each sentence, none if the calib pipe `attr` scored documents. A Doc without sentences is one."""
-    tokens = _read_tokens(doc, attr)
+    """Yield the row of each sentence (of the Doc, if it has none); yield nothing if the calib pipe `attr` scored documents."""
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-    for span in spans if tokens else ():
-        yield {**_span_row(span, attr), **_summarize_tokens(tokens[span.start : span.end])}
+    if tokens := _read_tokens(doc, attr):
+        for span in spans:
+            yield {**_span_row(span, attr), **_summarize_tokens(tokens[span.start : span.end])}
 
 
 def _summarize_tokens(tokens: Sequence[tuple[str | None, TokenValues | None]]) -> Row:
-    """Return the number of tokens, and the mean and lowest of their scores, if any. tokens: (label, scores) of each."""
+    """Return the columns "tokens", "mean" and "lowest", the last two None without scores. tokens: (label, scores) of each."""
     scores = [values.calibrated for _, values in tokens if values is not None]
     mean = sum(scores) / len(scores) if scores else None
     return {"tokens": len(tokens), "mean": mean, "lowest": min(scores, default=None)}
@@ -160,7 +163,7 @@ def _document_rows(doc: Doc, attr: str) -> Iterator[Row]:
     labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.kind.of_documents]
     scores, raw = doc_cats(doc, attr), doc_cats_raw(doc, attr) or {}
     cats = None if scores is None else [{"label": label, "score": scores[label], "raw": raw[label]} for label in scores]
-    extent = {"start": 0, "end": len(doc.text), "text": doc.text, "label": next(iter(labels), None) or None}
+    extent = {"start": 0, "end": len(doc.text), "text": doc.text, "label": (labels[0] or None) if labels else None}
     # For categories there are no token scores, but still a number of tokens.
     summary = {**_summarize_tokens(_read_tokens(doc, attr)), "tokens": len(doc)}
     values = _score_columns(doc_values(doc, attr))

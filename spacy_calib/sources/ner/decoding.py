@@ -113,9 +113,9 @@ def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) 
 def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, NDArray[np.bool_]]:
     """Score what each of n tokens can open, as if no entity were open before it.
 
-    RETURNS (tuple): The probabilities of B- of each of k types, U- of each, and O, shape (n, 2 * k + 1). The transition that
-        spaCy chooses, as an index in these columns; the index after the last is U- without a type (a blocked token), shape
-        (n,). Whether no transition is valid, so that decoding stops there; the choice is then O, shape (n,).
+    RETURNS (tuple): The probabilities of B- of each of k types, U- of each, and O, shape (n, 2 * k + 1). Index of the column
+        that spaCy chooses, shape (n,); 2 * k + 1 means U- without a type (a blocked token). Whether no transition is valid,
+        shape (n,): decoding stops at this token, and the chosen column is O.
     """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
@@ -173,7 +173,7 @@ def _extend_entities(
 ) -> _EntityHypotheses:
     """Find the end of every entity that a token would open, one token per round.
 
-    openings (Floats): Probability of B- of each type, U- of each, and O, for each token. choice (Ints): Its chosen column.
+    openings, choice: Probabilities of the transitions of each token, and the index of the chosen one (`_score_openings`).
     """
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)  # columns of `opening_columns`: B- of each type, then U- of each
@@ -219,21 +219,21 @@ def _keep_reached(
     starts = np.concatenate([entities.starts, dead_ends])
     ends = np.concatenate([entities.ends, np.full(len(dead_ends), -1)])
     order = np.argsort(starts, kind="stable")
-    kept = []  # indices of entities
-    free_from = 0  # the first token that no kept entity contains
+    reached = []  # indices of entities
+    free_from = 0  # the first token after the entities that are reached
     for index, start, end in zip(order.tolist(), starts[order].tolist(), ends[order].tolist(), strict=True):
         if start < free_from:
             continue
         if end < 0:  # the rest of the Doc is not decoded
             free_from = int(bounds[np.searchsorted(bounds, start, side="right")])
         else:
-            kept.append(index)
+            reached.append(index)
             free_from = end
-    is_kept = np.zeros(len(entities), dtype=bool)
-    is_kept[kept] = True
-    of_kept = is_kept[hypotheses.of_entity]  # whether each of `hypotheses.tokens` is in a kept entity
-    tokens = hypotheses.tokens[of_kept]
+    is_reached = np.zeros(len(entities), dtype=bool)
+    is_reached[reached] = True
+    in_reached = is_reached[hypotheses.of_entity]  # whether each of `hypotheses.tokens` is in an entity that is reached
+    tokens = hypotheses.tokens[in_reached]
     opener, closing = np.arange(len(openings)), np.full(len(openings), np.nan)
-    opener[tokens] = entities.starts[hypotheses.of_entity[of_kept]]
-    closing[tokens] = hypotheses.closing[of_kept]
-    return GreedyDecoding(actions, openings, entities.take(np.array(kept, dtype=np.intp)), opener, closing)
+    opener[tokens] = entities.starts[hypotheses.of_entity[in_reached]]
+    closing[tokens] = hypotheses.closing[in_reached]
+    return GreedyDecoding(actions, openings, entities.take(np.array(reached, dtype=np.intp)), opener, closing)

@@ -22,7 +22,7 @@ _EntityKey = tuple[int, int, int]  # start, end, index of the type
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """A Doc's entities before recognition. columns: ENT_IOB and ENT_TYPE. tokens: Whether each token is in one, or blocked."""
+    """A Doc's entities before recognition. columns: ENT_IOB, ENT_TYPE. tokens: Whether a token is in an entity or blocked."""
 
     columns: NDArray[np.uint64]
     tokens: Bools
@@ -92,7 +92,7 @@ class GreedyReading(EntityReading):
     closing: Floats
 
     def type_marginals(self) -> Floats:
-        """Return P(entity type or O) of each token, (n_tokens, 1 + n_types), O first; in an entity that of its first token."""
+        """Return P(entity type or O), (n_tokens, 1 + n_types), O first. Tokens of an entity have its first token's values."""
         n_types = len(self.types)
         opening_rows = self.openings[self.opener]
         marginals = np.empty((self.n_tokens, 1 + n_types))
@@ -101,7 +101,7 @@ class GreedyReading(EntityReading):
         return marginals
 
     def biluo_marginals(self) -> Floats:
-        """Return P(BILUO tag), (n_tokens, 1 + 4 * n_types); in an entity P(its opening, of its type) times P(I-) or P(L-)."""
+        """Return P(BILUO tag), (n_tokens, 1 + 4 * n_types). Later in an entity: P(B-) of its first token * P(I-) or P(L-)."""
         n_types = len(self.types)
         # Columns: 0 is O; 1 + 4 * k to 4 + 4 * k are B-, I-, L- and U- of type k.
         marginals = np.zeros((self.n_tokens, 1 + 4 * n_types))
@@ -138,7 +138,7 @@ def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: 
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """The prediction of a beam search. all_entities: Those of all parses. is_chosen: Whether each is in the final parse.
+    """The prediction of a beam search. all_entities: Entities of all parses. is_chosen: Whether each is in the final parse.
 
     The `path` of an entity is the probability of the parses that have it, as a share of all parses of the beam.
     """
@@ -188,7 +188,8 @@ def read_beams(
         parses = recognizer.moves.get_beam_parses(beam)  # (probability, entities) of each, the best first
         probabilities = _entity_probabilities(parses, column)
         if final_entities is None:
-            final_keys = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
+            best_parse = parses[0][1] if parses else []
+            final_keys = {(start, end, column[label]) for start, end, label in best_parse if label}
         else:
             final_keys = set(final_entities[i].triples())
         keys = sorted(final_keys | set(probabilities))

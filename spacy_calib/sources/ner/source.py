@@ -55,7 +55,7 @@ class CalibEntityRecognizer(EntityRecognizer):
         with contextlib.suppress(AssertionError):
             return super().predict(docs)
         decode_docs(self, docs)  # its error names the document
-        return super().predict(docs)
+        return super().predict(docs)  # without such an error: raise the AssertionError
 
     def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
         """Set the entities, as spaCy does, and remember for each Doc the probabilities ("reading") from `predict`."""
@@ -117,11 +117,10 @@ def search_beam(
 class NerSource(TransitionSource):
     """Source of the probabilities of a recognizer's tokens and entities.
 
-    component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`.
-    granularity (str): "type" for P(entity type or O), "biluo" for P(BILUO tag).
-    beam_width (int): Above 1, the probabilities are those of a beam search (several times slower); the entities are the same.
-    beam_density (float): Minimum score of a parse in the beam, as a share of the best one, in [0, 1).
-    RAISES C001: a setting out of range.
+    component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`. granularity (str): "type" for P(entity
+    type or O), "biluo" for P(BILUO tag). beam_width (int): Above 1, the probabilities are from a beam search (several times
+    slower); the entities are the same. beam_density (float): Minimum score of a parse in the beam, as a share of the best
+    score, in [0, 1). RAISES C001: a setting out of range.
     """
 
     reads = ("ner", "beam_ner")
@@ -180,7 +179,7 @@ class NerSource(TransitionSource):
         return decode_docs(pipe, docs, ignore_entities=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
-        """Return label probabilities, (n_tokens, labels of n_types entity types); NaN in entities that earlier pipes set."""
+        """Return P(label), shape (n_tokens, number of labels for n_types types); NaN in entities that earlier pipes set."""
         marginals = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
         # Types that the recognizer got after this reading have probability 0.
         n_new_columns = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)
@@ -190,7 +189,7 @@ class NerSource(TransitionSource):
         return marginals
 
     def _spans(self, reading: EntityReading, marginals: Floats) -> Spans:
-        """Return the entities of a Doc, then its candidates, without those with preset tokens. marginals: From `_marginals`."""
+        """Return the entities of a Doc, then its candidates, except any with tokens of preset entities. marginals: P(label)."""
         chosen, rejected = reading.entities, reading.candidates
         starts, ends = np.concatenate([chosen.starts, rejected.starts]), np.concatenate([chosen.ends, rejected.ends])
         types, probabilities = np.concatenate([chosen.types, rejected.types]), np.concatenate([chosen.path, rejected.path])
@@ -203,7 +202,8 @@ class NerSource(TransitionSource):
             columns = 1 + kinds  # column 0 is O
         else:  # four columns for each type: B, I, L, U
             is_first, is_last = offsets == 0, offsets == np.repeat(lengths, lengths) - 1
-            columns = 1 + 4 * kinds + np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
+            prefixes = np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))  # U or B, then L or I
+            columns = 1 + 4 * kinds + prefixes
         spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, is_chosen)
         has_scores = np.ones(len(starts), dtype=bool)  # of each entity: whether all its tokens have a score
         entity_of_token = np.repeat(np.arange(len(starts)), lengths)

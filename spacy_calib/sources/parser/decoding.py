@@ -38,7 +38,7 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class ParserActions:
-    """The transition of each output class of the model. moves (Ints): SHIFT to BREAK. labels: Label of its arc, or ""."""
+    """The transition of each output class of the model. moves (Ints): Its move, such as SHIFT. labels: Its arc label, or ""."""
 
     moves: Ints
     labels: tuple[str, ...]
@@ -59,13 +59,13 @@ class ParserActions:
 
     @cached_property
     def masks(self) -> NDArray[np.float32]:
-        """Row for each set of valid moves (one bit per move): 0 for classes with these moves, else -inf; (32, n_classes)."""
+        """A row for each set of moves (a bit per move): 0 for classes of a move in the set, else -inf; (32, n_classes)."""
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
         return np.where(is_valid, np.float32(0.0), np.float32(-np.inf))
 
     def by_move(self, probabilities: NDArray[Any]) -> NDArray[Any]:
         """Sum the probabilities of classes by move: shape (n, 5) from (n, n_classes)."""
-        run_sums = np.add.reduceat(probabilities, self.firsts, axis=1)
+        run_sums = np.add.reduceat(probabilities, self.firsts, axis=1)  # of each run of classes with one move
         move_sums = np.zeros((len(probabilities), N_MOVES), dtype=probabilities.dtype)
         for column, move in enumerate(self.moves[self.firsts].tolist()):
             move_sums[:, move] += run_sums[:, column]
@@ -89,9 +89,9 @@ def arc_labels(actions: ParserActions) -> tuple[str, ...]:
 class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
-    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats):
-    Probability of such transitions with any label. no_other_head (Floats): Probability that no other decision gives it another
-    head. path, minimum (Floats): Product and minimum of the move probabilities of all decisions with the token as S0 or B0.
+    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The
+    same for this head and any label. no_other_head (Floats): Probability that no other decision gives it another head. path,
+    minimum (Floats): Product and minimum of the probabilities of all moves made while it was the next word or top of the stack.
     """
 
     arc: Floats
@@ -131,7 +131,7 @@ def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[li
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:
-    """Return the next words B0, B1 and the top of the stack S0, S1: tokens, -1 for none, (4, n_states). ids: State features."""
+    """Return the tokens B0, B1 (next words), S0, S1 (top of the stack), -1 for none, (4, n_states). ids: State features."""
     return np.ascontiguousarray(ids[:, :4].T, dtype=np.intp)
 
 
@@ -187,10 +187,10 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch, and the probabilities of its tokens by the decisions so far, as in ArcProbabilities.
+    """The parser states of a batch, and the probabilities of its tokens after the decisions that were made so far.
 
-    Arrays have an element for each token, and a last one for "no token". log_no_other_head and log_path are logarithms. steps:
-    (tokens B0, B1, S0 and S1, masked scores, transitions) of the latest decisions, with n_cells scores, not added yet.
+    The arrays are those of ArcProbabilities (log_: their logarithms), with a last element for "no token". steps: Decisions that
+    are not in the arrays yet: tokens B0, B1, S0 and S1; masked scores; transitions. n_cells: Number of scores in `steps`.
     """
 
     states: ParserStates

@@ -69,9 +69,8 @@ class ParserSource(TransitionSource):
     """Source of the probabilities of a parser's arcs, one per token, and of its sentences.
 
     The score of an arc is the probability of the decision for the head times the probability that no other decision gives the
-    token another head; a root has only the second factor.
-    component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head" for P(the head is right),
-    "arc" for P(head and label are right). RAISES C001: a setting out of range.
+    token another head; a root has only the second factor. component (str): Name of the component, `parser` of spaCy or
+    `calib_parser`. event (str): "head" for P(the head is right), "arc" for P(head and label are right). RAISES C001: neither.
     """
 
     reads = ("parser",)
@@ -122,10 +121,9 @@ class ParserSource(TransitionSource):
         scores = np.where(is_unchanged, probabilities, np.nan)
         rows = np.flatnonzero(is_unchanged)
         marginals = Marginals(rows, columns[rows], scores[rows], len(scores))
+        spans, features = _sentences(docs, scores), _arc_features(readings, arcs[:, 0])
         # absent=NaN: only the label of a token's arc has a score, and nothing is known about its other labels.
-        return SparseScores(
-            marginals, _sentences(docs, scores), absent=np.nan, further_scores=_arc_features(readings, arcs[:, 0])
-        )
+        return SparseScores(marginals, spans, absent=np.nan, further_scores=features)
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
         """Parse copies of the Docs without arcs and sentences. RAISES C024: NaN scores. C271: unknown state features."""
@@ -155,11 +153,9 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
 
 
 def _arc_features(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """Return description -> feature of each token's arc, for a context. readings: Of each Doc. heads: Offset of each head."""
-    columns = {
-        name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
-        for name in ("arc", "head", "path", "minimum")
-    }
+    """Return description -> feature of each token, which a calibration may use. readings: Of each Doc. heads: Head offsets."""
+    names = ("arc", "head", "path", "minimum")
+    columns = {name: np.concatenate([getattr(reading.probabilities, name) for reading in readings]) for name in names}
     children = np.flatnonzero(heads != 0)  # a root is its own head
     n_dependents = np.bincount(children + heads[children], minlength=len(heads))
     return {

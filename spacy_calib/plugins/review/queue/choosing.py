@@ -77,7 +77,7 @@ def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
         priorities = unit_doubts(corpus, units, plan.order, plan.seed)
         priorities = 1 - priorities if plan.accepted else priorities  # the most certain first
     no_unit = np.full(len(units), False)
-    # If plan.accepted is set, the units are entities; those on the other side of their cut-offs are left out.
+    # plan.accepted is set for entities only: True leaves out the ones below their cut-offs, False the accepted ones.
     is_unwanted = no_unit if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
     is_left_out = {
         "accepted": no_unit if plan.accepted else is_unwanted,
@@ -137,7 +137,8 @@ def _take_turns(documents: Ints, per_doc: int) -> Ints:
     _, first, sizes = np.unique(documents[by_doc], return_index=True, return_counts=True)
     turn = np.empty(len(documents), dtype=np.intp)  # number of earlier units of the same document
     turn[by_doc] = np.arange(len(documents)) - np.repeat(first, sizes)
-    return np.argsort(turn, kind="stable")[: int((turn < per_doc).sum())]
+    n_taken = int((turn < per_doc).sum())
+    return np.argsort(turn, kind="stable")[:n_taken]  # units with the lowest turns come first
 
 
 def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:
@@ -149,9 +150,9 @@ def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> 
     """
     sizes = np.asarray(words, dtype=np.intp)
     order = np.argsort(sizes, kind="stable")  # the shortest first
-    n_short = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())
+    n_short = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())  # with this share of all words
     candidates = np.flatnonzero(sizes >= sizes[order[n_short]]) if len(sizes) else order
-    if len(candidates) < n:
+    if len(candidates) < n:  # too few others: all documents
         candidates = np.arange(len(sizes))
     return candidates[stratified_sample(doubt[candidates], n, seed)]
 

@@ -38,7 +38,7 @@ def recall_at(order: Ints, weight: NDArray, shares: Sequence[float] = SHARES) ->
     """Return the share of all errors among the first units of an order, for each share of the units.
 
     order (Ints): Indices of n units, first to last. weight (NDArray): 1 for an error, or its probability, shape (n,). shares
-        (Sequence[float]): Shares of the units, in [0, 1], rounded to whole units. RETURNS (list): None for each without errors.
+        (Sequence[float]): Shares of the units, in [0, 1], rounded to whole units. RETURNS (list): All None without errors.
     """
     total = float(weight.sum())
     n_found = np.concatenate([[0.0], np.cumsum(weight[order])])
@@ -50,8 +50,8 @@ def summarize_order(corpus: ScoredCorpus, units: ReviewUnits, order: str, seed: 
 
     RETURNS (dict): Numbers of "units", of those with gold ("known"), of "wrong" ones by gold (or None), and of "expected_wrong"
         ones by the scores. "shares": SHARES. "expected": share of all errors that the scores expect among the first 1 %, 2 %,
-        5 % etc. (SHARES) of the units, the least probable first. By gold, else None: "average_precision" of the order, and the
-        share of all errors "found" among the first 1 %, 2 %, 5 % etc. of its units.
+        5 % etc. (SHARES) of the units, the least probable first. "average_precision" of the order, and "found", the share of
+        all errors among the first 1 %, 2 %, 5 % etc. of its units; both are by gold, and None without gold.
     """
     has_gold = units.right != UNKNOWN
     wrong, is_known = units.right[has_gold] == WRONG, bool(has_gold.any())

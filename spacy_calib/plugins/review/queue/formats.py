@@ -31,7 +31,7 @@ _PARTIAL_UNITS = ("token", "entity")  # units that are shown within a longer tex
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as a dict: fields in _COLUMNS without "label", "marks" (spans), "drawn" (sampling), fields of an audit."""
+    """Return a task as a dict: fields in _COLUMNS but not "label"; and "marks" (its spans), fields of an audit, and "drawn"."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     return {**record, **(task.audit_fields or {}), "drawn": task.sampling}
@@ -42,21 +42,18 @@ def to_prodigy(task: Task) -> dict[str, Any]:
     if _is_category(task):
         label = task.spans[0].label if task.spans else task.audit_fields["suggestion"]  # type: ignore[index]
         return {"text": task.text, "label": label, "score": round(task.score, _DIGITS), "meta": _meta(task)}
-    return {
-        "text": task.text,
-        "tokens": [
-            {"text": task.text[start:end], "start": start, "end": end, "id": i, "ws": space and end < len(task.text)}
-            for i, (start, end, space) in enumerate(task.tokens)
-        ],
-        "spans": [
-            {
-                **{"start": span.start, "end": span.end, "token_start": span.first, "token_end": span.last},
-                **{"label": span.label, "score": round(span.score, _DIGITS)},
-            }
-            for span in task.spans
-        ],
-        "meta": _meta(task),
-    }
+    tokens = [
+        {"text": task.text[start:end], "start": start, "end": end, "id": i, "ws": space and end < len(task.text)}
+        for i, (start, end, space) in enumerate(task.tokens)
+    ]
+    spans = [
+        {
+            "start": span.start, "end": span.end, "token_start": span.first, "token_end": span.last, "label": span.label,
+            "score": round(span.score, _DIGITS),
+        }
+        for span in task.spans
+    ]  # fmt: skip
+    return {"text": task.text, "tokens": tokens, "spans": spans, "meta": _meta(task)}
 
 
 def to_label_studio(task: Task) -> dict[str, Any]:
@@ -110,7 +107,7 @@ def _is_category(task: Task) -> bool:
 def _meta(task: Task) -> dict[str, Any]:
     """Return a task's metadata for annotation tools: our fields, and those of the task's origin.
 
-    The origin's "meta" is merged into these, or stays under its key if it has a field with the name of another one.
+    The fields in the origin's "meta" join the others, but if one has the name of another field, they all stay under "meta".
     """
     ours: dict[str, Any] = {
         **QUEUE_MARK, "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc,
@@ -118,8 +115,10 @@ def _meta(task: Task) -> dict[str, Any]:
     }  # fmt: skip
     # The spans that the task asks about, if their answers leave the rest of the text unlabelled.
     spans = [f"{span.start} {span.end} {span.label}" for span in task.spans]
-    if spans and (task.asks_each_span or task.unit in _PARTIAL_UNITS):
-        ours["asked"] = spans[0] if task.unit in _PARTIAL_UNITS else spans
+    if spans and task.unit in _PARTIAL_UNITS:
+        ours["asked"] = spans[0]
+    elif spans and task.asks_each_span:
+        ours["asked"] = spans
     if task.unit == DOCUMENT:
         del ours["sentence"]
     if task.sample is not None:
@@ -153,7 +152,7 @@ def _array_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
     """Return a writer that writes all tasks as one JSON array. record (Callable): (task) -> its JSON object."""
 
     def write(tasks: Iterable[Task]) -> Iterator[str]:
-        prefix = "["
+        prefix = "["  # of the first task; also if there is none
         for task in tasks:
             yield prefix + "\n" + json.dumps(record(task), indent=1, ensure_ascii=False, allow_nan=False)
             prefix = ","
@@ -177,13 +176,13 @@ def to_names(tasks: Iterable[Task]) -> Iterator[str]:
     "document" is the id of its text, else the number of the line; "start" and "end" count characters of the document.
     """
     yield "\ufeff"
-    named_tasks = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
-    lines = ([task.focus, task.spans[0].label, _cell(task.score), *task.place, name] for task, name in named_tasks)
+    with_document = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
+    lines = ([task.focus, task.spans[0].label, _cell(task.score), *task.place, document] for task, document in with_document)
     yield from csv_lines(("text", "label", "score", "start", "end", "document"), lines)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
-    """Return the cells of a task's row, in the order of the columns; its label is that of the focus."""
+    """Return the cells of a task's row, in the order of `columns`; "label" is the predicted label of the text in "focus"."""
     # Of a unit with several labels the focus is a word, whose first alternative is its predicted label.
     label = " ".join(span.label for span in task.spans) if task.has_one_label else next(iter(task.alternatives))
     record = {

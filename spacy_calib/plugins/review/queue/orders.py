@@ -33,7 +33,7 @@ def token_doubts(corpus: ScoredCorpus, order: str) -> Floats:
 def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str, seed: int = 0) -> Floats:
     """Return the priority of each unit, shape (n_units,): the unit with the highest is reviewed first.
 
-    order (str): One of ORDERS. "margin": that of the most doubtful token; "random": distinct random numbers, by `seed`; the
+    order (str): One of ORDERS. "margin": the largest of its tokens' doubts; "random": distinct random numbers, by `seed`; the
     others: the probability that a label of the unit is wrong.
     """
     if order == "random":

@@ -33,7 +33,7 @@ class TaskSpan(NamedTuple):
 class Task:
     """One unit to annotate or check.
 
-    text (str): Its sentences; of a document the whole text. tokens (list): (start, end, whether a space follows) of each token
+    text (str): The sentences (or document) of the unit. tokens (list): (start, end, whether a space follows) of each token
     of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS.
     has_one_label (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word
     with the most doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc,
@@ -45,7 +45,7 @@ class Task:
     the unit is right; None if unknown. audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score"
     and, if that is another span, "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the
     accuracy. asks_each_span (bool): Whether each span is a separate question, so that a deleted span is a wrong one.
-    place (tuple): First character in the Doc, and the one after the last. sample (dict | None): For `gold.sampled_answers`.
+    place (tuple): First character in the Doc, and the one after the last. sample (dict | None): Data of its random sample.
     """
 
     text: str
@@ -154,11 +154,12 @@ def _spans(
     (Mapping): As in `tasks_of`.
     """
     first, last = int(units.firsts[number]), int(units.lasts[number])
-    has_one_label, are_entities = units.labels[number] >= 0, units.kind == "entity"
+    has_one_label = units.labels[number] >= 0
+    are_entities = units.kind == "entity" if has_one_label else len(corpus.spans) > 0
     if has_one_label:
         candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
-    elif len(corpus.spans):
-        candidates, are_entities = _find_spans(corpus, first, last), True
+    elif are_entities:
+        candidates = _find_spans(corpus, first, last)
     else:
         labelled_tokens = (i for i in range(first, last) if corpus.is_counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
         candidates = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in labelled_tokens]

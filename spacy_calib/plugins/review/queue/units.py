@@ -18,11 +18,12 @@ KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
 
 @dataclass(frozen=True, eq=False)
 class ReviewUnits:
-    """n units of one kind, in text order; all arrays have shape (n,).
+    """The n units of one kind in a corpus (its tokens, entities, sentences or documents), in text order.
 
-    kind (str): One of KINDS. firsts, lasts (Ints): First token in the corpus, and the one after the last. labels (Ints): Index
-    of the label in the corpus's names; -1 for units with several labels. raw, calibrated (Floats): Probability that all labels
-    of the unit are right; of several labels their product. right (NDArray[int8]): Whether they are: 1 or 0, -1 if unknown.
+    kind (str): One of KINDS. firsts, lasts (Ints): First token of each unit, and the token after its last, as indices in the
+    corpus, shape (n,) like all arrays. labels (Ints): Index of the label in `ScoredCorpus.names`; -1 if each token of the unit
+    has its own label. raw, calibrated (Floats): Probability that the label is right, or the product of these probabilities over
+    the tokens. right (NDArray[int8]): 1 if all labels of the unit are right, 0 if one is wrong, -1 if that is unknown.
     """
 
     kind: str
@@ -62,7 +63,7 @@ class ReviewUnits:
 
 
 def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
-    """Return the units of one of KINDS that have a score."""
+    """Return the units of a corpus that have a score. kind (str): One of KINDS, such as "entity"."""
     spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
     if kind == "entity":
         firsts, lasts = spans.starts + offsets, spans.ends + offsets
@@ -75,7 +76,7 @@ def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
-    """Return the sentences or documents with a scored token: wrong if the label of one is wrong, right if those of all are.
+    """Return the sentences or documents that contain a scored token.
 
     kind (str): "sentence" or "document". starts (Ints): First token of each, and at the end the number of all tokens.
     """
@@ -85,16 +86,17 @@ def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
     if not len(tokens):
         empty = np.zeros(0)
         return ReviewUnits(kind, tokens, tokens, tokens, empty, empty, empty.astype(np.int8))
-    worst = np.minimum.reduceat(np.where(corpus.right[tokens] == WRONG, WRONG, RIGHT), firsts)
-    all_have_gold = np.minimum.reduceat(corpus.right[tokens], firsts) != UNKNOWN
-    right = np.where((worst == WRONG) | all_have_gold, worst, UNKNOWN).astype(np.int8)
+    # A unit is wrong if the label of one token is wrong, right if the labels of all are right, and else unknown.
+    has_error = np.logical_or.reduceat(corpus.right[tokens] == WRONG, firsts)
+    is_all_right = np.logical_and.reduceat(corpus.right[tokens] == RIGHT, firsts)
+    right = np.where(has_error, WRONG, np.where(is_all_right, RIGHT, UNKNOWN)).astype(np.int8)
     labels = np.full(len(numbers), -1)
     raw, calibrated = _products(corpus.raw[tokens], firsts), _products(corpus.calibrated[tokens], firsts)
     return ReviewUnits(kind, starts[numbers], starts[numbers + 1], labels, raw, calibrated, right)
 
 
 def _products(scores: Floats, firsts: Ints) -> Floats:
-    """Return the product of each run of scores, which begin at `firsts`. Logarithms are added, as small products would be 0."""
+    """Return the product of the scores of each unit. firsts (Ints): Index in `scores` of the first score of each unit."""
     return np.exp(np.add.reduceat(np.log(np.maximum(scores, np.finfo(float).tiny)), firsts))
 
 
@@ -109,21 +111,23 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
     sentences, index = np.unique(corpus.sentences[units.firsts], return_inverse=True)
     starts, ends = corpus.sentence_starts[sentences], corpus.sentence_starts[sentences + 1]
     digests = [digest(corpus.text(*bounds)) for bounds in _bounds(starts, ends)]
-    keys: Digests = np.array(digests, dtype=np.uint64)[index.reshape(-1)]
-    for tokens in (units.firsts, units.lasts):  # the key depends on the text and both positions in the sentence
-        positions = tokens - starts[index.reshape(-1)]
+    keys: Digests = np.array(digests, dtype=np.uint64)[index]
+    for tokens in (units.firsts, units.lasts):  # both positions in the sentence are hashed into the key, one after the other
+        positions = tokens - starts[index]
         keys = splitmix64(keys + positions.astype(np.uint64) + STEP)
     return keys
 
 
 def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
-    """Return whether each unit is labelled: its text, its Doc, or one with an equal key is; shape (n_units,).
+    """Return for each unit whether it is labelled already, shape (n_units,).
 
+    A unit is labelled if it is in a labelled Doc, if a unit with the same key is, or if it is a labelled sentence or document.
     keys (Digests): Key of each unit, from `unit_keys`. labelled (Digests): Digests of the labelled documents and sentences.
     """
     doc_digests = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
     in_labelled_doc = np.isin(np.array(doc_digests, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]
-    return np.isin(keys, np.union1d(labelled, keys[in_labelled_doc]))
+    labelled_keys = np.union1d(labelled, keys[in_labelled_doc])  # the key of a sentence or document is the digest of its text
+    return np.isin(keys, labelled_keys)
 
 
 def _bounds(firsts: Ints, lasts: Ints) -> Any:
