@@ -32,7 +32,7 @@ from wasabi import msg
 from spacy_calib import fit, pretrained
 from spacy_calib.cli.fit_command import fit as fit_command
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
-from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise_floor, smce
+from spacy_calib.metrics import accuracy, gmce, log_loss, noise_floor, smce
 from spacy_calib.metrics.calibration_errors import mean_of
 from spacy_calib.pairs.pairing import JudgedPairs
 from spacy_calib.pipe.scorer import corpus_of
@@ -95,7 +95,7 @@ def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
 def figures(name: str, pairs_of: JudgedPairs, scores: Floats, groups: Groups) -> tuple[str, ...]:
     """A row of the table."""
     pairs = pairs_of.pairs.with_scores(scores)
-    floor, mean_floor = noise_floor(scores), mean_gmce_floor(pairs, groups)
+    floor, mean_floor = noise_floor(scores), noise_floor(scores, groups=groups.find(pairs.tags))
     values = (
         log_loss(scores, pairs.hits), smce(pairs), floor and floor.mean, mean_of(gmce(pairs, groups)), mean_floor and mean_floor.mean
     )  # fmt: skip

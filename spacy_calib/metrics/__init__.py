@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         smce,
     )
     from .metric import Metric
-    from .noise_floors import mean_gmce_floor, noise_floor
+    from .noise_floors import noise_floor
     from .proper import accuracy, brier, log_loss, log_losses, squared_losses
     from .smooth_error import smooth_calibration_error
 
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 _MODULES = ("calibration_errors", "proper", "noise_floors", "by_document", "smooth_error", "metric")
 __all__ = [
     "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval",
-    "debiased_calibration_error", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce",
-    "mean_gmce_floor", "mean_interval", "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce",
-    "smooth_calibration_error", "squared_losses",
+    "debiased_calibration_error", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce", "mean_interval",
+    "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce", "smooth_calibration_error", "squared_losses",
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from ..errors import calib_error
 from ..pairs.bins import Binner, assign, check_count, make_binner
 from ..pairs.documents import document_codes
-from ..types import Floats, Groups, Ints, Pairs, as_finite, as_hits, as_probabilities, check_lengths
+from ..types import Floats, Ints, as_finite, as_hits, as_probabilities, check_lengths
 
 ROUNDING_NOISE = 1e-12  # relative size below which a deviation counts as floating-point noise
 _CELLS_AT_ONCE = 1 << 22  # documents times resamples that are counted at once
@@ -393,16 +393,3 @@ def error_interval(
     _check_samples(n_samples, coverage)
     error = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed, groups=groups)
     return None if error is None else error.interval(coverage)
-
-
-def mean_gmce_interval(
-    pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
-    n_samples: int = 1000, seed: int = 0,
-) -> Interval | None:  # fmt: skip
-    """Return the 95 % interval by document of the true mean GMCE, the unweighted mean error of all groups with pairs.
-
-    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. documents: Document of each pair. scores: n scores in place
-        of raw ones. n_bins (int): Bins of each group. n_samples (int): Resamples. RETURNS (Interval): None without pairs.
-    """
-    scores = pairs.scores if scores is None else scores
-    return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.find(pairs.tags))

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..pairs.bins import Binner, assign, check_count, make_binner
-from ..types import Floats, Groups, Ints, Pairs, as_hits, as_probabilities
-from .calibration_errors import group_slices
+from ..types import Floats, Ints, as_probabilities, check_lengths
 
 _CELLS_AT_ONCE = 1 << 22  # simulated data sets times distinct scores that are sampled at once
 
@@ -23,52 +22,37 @@ class NoiseFloor:
 
 
 def noise_floor(
-    scores: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 200, seed: int = 0
+    scores: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 200,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
 ) -> NoiseFloor | None:
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
     scores (ArrayLike): n scores: all of them for the floor of SMCE, the scores of one group for the floor of its GMCE.
     n_bins (int): Bins of equally many pairs. bin_size (int | None): Pairs per bin instead. n_samples: Simulated data sets.
+    groups (ArrayLike | None): Group of each score, -1 for none, for the floor of the mean GMCE, the unweighted mean of the
+        groups' errors. Its quantile is far below the mean of the groups' own ones: seldom are all unlucky at once.
     RETURNS (NoiseFloor | None): Mean and 95 % quantile; a measured error near them may be all noise. None without scores.
-    RAISES C001: values out of range, n_samples below 1.
+    RAISES C001: values out of range, n_samples below 1. C002: not one group per score.
 
         >>> noise_floor([0.0, 1.0])  # nothing is random
         NoiseFloor(mean=0.0, q95=0.0)
     """
-    probabilities = as_probabilities("scores", scores)
-    binner = make_binner(n_bins, bin_size)
+    probabilities, binner = as_probabilities("scores", scores), make_binner(n_bins, bin_size)
     check_count("n_samples", n_samples)
-    return _floor_of(_errors(probabilities, binner, n_samples, np.random.default_rng(seed))) if len(probabilities) else None
-
-
-def mean_gmce_floor(
-    pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10, n_samples: int = 200, seed: int = 0
-) -> NoiseFloor | None:
-    """Return the noise floor of the mean GMCE, which is unweighted and over the groups that have pairs.
-
-    Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
-    pairs (Pairs): n pairs. groups (Groups): Groups of their tags. scores: n scores that replace raw ones. n_bins (int): Number
-        of bins of each group. n_samples (int): Data sets to simulate. seed (int): Seed of the random numbers.
-    RETURNS (NoiseFloor | None): Mean and 95 % quantile; None if no group has pairs.
-    RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
-
-        >>> pairs = Pairs(np.arange(2), np.array([0, 1]), np.array([1.0, 1.0]), [1, 0], n_units=2)
-        >>> mean_gmce_floor(pairs, Groups(("1", "2"), np.array([0, 1])))  # scores of 1 leave nothing to chance
-        NoiseFloor(mean=0.0, q95=0.0)
-    """
-    probabilities = as_probabilities("scores", pairs.scores if scores is None else scores)
-    as_hits(pairs.hits, len(probabilities))  # raises C002 if there is not one score for each pair
-    binner = make_binner(n_bins)
-    check_count("n_samples", n_samples)
+    group_of_score = np.zeros(len(probabilities), dtype=np.intp) if groups is None else np.asarray(groups)
+    check_lengths("A noise floor", "score", len(probabilities), {"group": group_of_score})
     # One stream of random numbers for all groups: their hits are independent.
     rng = np.random.default_rng(seed)
-    errors = [_errors(probabilities[index], binner, n_samples, rng) for index in group_slices(pairs, groups) if len(index)]
-    return _floor_of(np.mean(errors, axis=0)) if errors else None
-
-
-def _floor_of(errors: Floats) -> NoiseFloor:
-    """Summarize the errors of simulated data sets, shape (n_samples,)."""
-    return NoiseFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
+    distinct_groups = np.unique(group_of_score[group_of_score >= 0])
+    errors = [_errors(probabilities[group_of_score == group], binner, n_samples, rng) for group in distinct_groups]
+    if not errors:
+        return None
+    mean_errors = np.mean(errors, axis=0)  # of each simulated data set
+    return NoiseFloor(float(mean_errors.mean()), float(np.quantile(mean_errors, 0.95)))
 
 
 def _errors(scores: Floats, binner: Binner, n_samples: int, rng: np.random.Generator) -> Floats:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
-from .by_document import Interval, error_interval, mean_gmce_interval, paired_difference
+from .by_document import error_interval, paired_difference
 from .calibration_errors import calibration_error, ece, group_slices, mean_of
 from .metric import Metric, check_short_names, figure_of, losses
-from .noise_floors import NoiseFloor, mean_gmce_floor, noise_floor
+from .noise_floors import noise_floor
 from .proper import PROPER, accuracy
 
 
@@ -70,14 +71,14 @@ def error_row(
         calibrated scores would show.
     """
     raw, calibrated, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
-    interval = None if documents is None else error_interval(calibrated, hits, documents[index], n_bins, seed=seed)
+    true_error = _true_error(calibrated, hits, None if documents is None else documents[index], n_bins, seed)
     return {
         "group": group,
         "tags": tags,
         "pairs": len(raw),
         "raw": calibration_error(raw, hits, n_bins),
         "calibrated": calibration_error(calibrated, hits, n_bins),
-        **_true_error(interval, noise_floor(calibrated, n_bins, seed=seed)),
+        **true_error,
     }
 
 
@@ -85,17 +86,18 @@ def _mean_row(
     rows: list[dict[str, Any]], pairs: Pairs, calibrated_scores: Floats, groups: Groups, n_bins: int, seed: int, documents: Any
 ) -> dict[str, Any]:
     """Return the last row of a `calibration_table` of these arguments, GMCE averaged over groups. rows: Row of each group."""
-    interval = None
-    if documents is not None:
-        interval = mean_gmce_interval(pairs, groups, documents, calibrated_scores, n_bins, seed=seed)
-    true_error = _true_error(interval, mean_gmce_floor(pairs, groups, calibrated_scores, n_bins, seed=seed))
     totals = {key: sum(row[key] for row in rows) for key in ("tags", "pairs")}
-    raw, calibrated, floor = (mean_of([row[key] for row in rows]) for key in ("raw", "calibrated", "floor"))
-    return {"group": "mean", **totals, "raw": raw, "calibrated": calibrated, **true_error, "floor": floor}
+    true_error = _true_error(calibrated_scores, pairs.hits, documents, n_bins, seed, groups.find(pairs.tags))
+    means = {key: mean_of([row[key] for row in rows]) for key in ("raw", "calibrated", "floor")}
+    return {"group": "mean", **totals, **true_error, **means}
 
 
-def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
-    """Return the fields "debiased", "true_low", "true_high" from interval, "floor", "floor95" from floor; None if unknown."""
+def _true_error(
+    scores: Floats, hits: NDArray[np.bool_], documents: Ints | None, n_bins: int, seed: int, groups: Ints | None = None
+) -> dict[str, Any]:
+    """Return the fields of `error_row` from "debiased" to "floor95". groups: Group of each score, to average their errors."""
+    interval = None if documents is None else error_interval(scores, hits, documents, n_bins, seed=seed, groups=groups)
+    floor = noise_floor(scores, n_bins, seed=seed, groups=groups)
     keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
     fields = {name: getattr(interval, key, None) for name, key in keys.items()}  # an interval that is None has no attributes
     return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}

@@ -15,7 +15,6 @@ from spacy_calib.metrics.by_document import (
     ResampledFigure,
     ResampledMean,
     error_interval,
-    mean_gmce_interval,
     mean_interval,
     paired_difference,
     resample_error,
@@ -215,6 +214,11 @@ def test_errors_equal_repeating_the_pairs():
     low, high = drawn.index(pytest.approx(interval.low)), drawn[::-1].index(pytest.approx(interval.high))
     # Phi(sqrt(9/8) * t_8(0.25)) = Phi(-0.749) = 0.227, of 81: the 18th.
     assert (low + 1, high + 1) == (18, 18)
+
+
+def mean_gmce_interval(pairs, groups, documents, scores=None, **settings):
+    scores = pairs.scores if scores is None else scores
+    return error_interval(scores, pairs.hits, documents, groups=groups.find(pairs.tags), **settings)
 
 
 def test_mean_gmce_of_one_group_is_the_error_of_its_pairs():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, gmce, noise_floor
 from spacy_calib.metrics.calibration_errors import mean_of
-from spacy_calib.metrics.noise_floors import NoiseFloor, _sample_hits, mean_gmce_floor
+from spacy_calib.metrics.noise_floors import NoiseFloor, _sample_hits
 from spacy_calib.types import Groups
 
 from ..strategies import arrays, bernoulli, make_pairs
@@ -102,6 +102,10 @@ def test_large_draws_are_made_in_parts(monkeypatch):
     floor = noise_floor(scores, n_samples=2001)
     errors = simulated(scores, 1000, seed=7)
     assert floor.mean == pytest.approx(errors.mean(), abs=5 * errors.std() * math.sqrt(1 / 1000 + 1 / 2000))
+
+
+def mean_gmce_floor(pairs, groups, scores=None, **settings):
+    return noise_floor(pairs.scores if scores is None else scores, groups=groups.find(pairs.tags), **settings)
 
 
 def grouped_pairs(n, seed):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.metrics import accuracy, brier, ece, gmce, log_loss, noise_floor, smce
-from spacy_calib.metrics.by_document import error_interval, mean_gmce_interval
+from spacy_calib.metrics.by_document import error_interval
 from spacy_calib.metrics.proper import PROPER
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.types import Groups
@@ -69,7 +69,7 @@ def test_with_documents_the_rows_hold_the_intervals_of_the_true_error(pairs):
     whole, *groups, mean = calibration_table(pairs, calibrated, GROUPS, n_bins=5, seed=3, documents=documents)["errors"]
     of_all = error_interval(calibrated, pairs.hits, documents, n_bins=5, seed=3)
     assert (whole["true_low"], whole["true_high"]) == (of_all.low, of_all.high)
-    of_mean = mean_gmce_interval(pairs, GROUPS, documents, calibrated, n_bins=5, seed=3)
+    of_mean = error_interval(calibrated, pairs.hits, documents, n_bins=5, seed=3, groups=GROUPS.find(pairs.tags))
     assert (mean["true_low"], mean["true_high"]) == (of_mean.low, of_mean.high)
     in_a = GROUPS.find(pairs.tags) == 0
     of_a = error_interval(calibrated[in_a], pairs.hits[in_a], documents[in_a], n_bins=5, seed=3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
+from ...metrics.by_document import error_interval, mean_interval, resample_means
 from ...metrics.calibration_errors import group_slices
 from ...metrics.judged_view import JudgedView, predicted_indices
 from ...metrics.metric import losses, title_of
@@ -109,7 +109,8 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
     all_pairs, *_, mean_of_groups = table["errors"]
     smce_interval = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed)
-    gmce_interval = mean_gmce_interval(pairs, view.groups, view.documents, n_bins=n_bins, seed=seed)
+    group_of_pair = view.groups.find(pairs.tags)
+    gmce_interval = error_interval(pairs.scores, pairs.hits, view.documents, n_bins, seed=seed, groups=group_of_pair)
     return [
         _figure("smce", "SMCE", all_pairs, smce_interval),
         _figure("gmce", "Mean GMCE", mean_of_groups, gmce_interval),
