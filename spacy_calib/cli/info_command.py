@@ -235,10 +235,12 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 
 
 def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
-    """Describe the penalty on tag offsets by its "strength", None if all offsets are 0. "" for a fit without tag offsets."""
+    """Describe the strengths of the penalties on offsets of tags and groups, None if these are 0. "" for a fit without any."""
     if tag_offsets is None:
         return ""
-    return "no effect here" if tag_offsets["strength"] is None else f"strength {tag_offsets['strength']:.3g}"
+    strengths = {"of tags": tag_offsets["strength"], "of groups": tag_offsets["group_strength"]}
+    texts = [f"{name} {strength:.3g}" for name, strength in strengths.items() if strength is not None]
+    return f"strength {', '.join(texts)}" if texts else "no effect here"
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:

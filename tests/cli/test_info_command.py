@@ -1,7 +1,8 @@
+import pytest
 import spacy
 
 from spacy_calib.about import __version__
-from spacy_calib.cli.info_command import show_selection
+from spacy_calib.cli.info_command import _offsets_line, show_selection
 from tests.cli.conftest import calib, json_of, ok, refuses
 from tests.conftest import made_up_sentences
 
@@ -61,6 +62,14 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
     nlp.add_pipe("calib", after="tagger")
     nlp.to_disk(tmp_path / "unfitted")
     refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
+
+
+@pytest.mark.parametrize(("tags", "groups", "line"), [
+    (2.5, None, "strength of tags 2.5"), (None, 4.0, "strength of groups 4"), (2.5, 4.0, "strength of tags 2.5, of groups 4"),
+    (None, None, "no effect here"),
+])  # fmt: skip
+def test_tag_offsets_have_an_effect_if_tags_or_groups_have_one(tags, groups, line):
+    assert _offsets_line({"strength": tags, "group_strength": groups}) == line
 
 
 def test_info_on_a_recognizer(calibrated_ner):
