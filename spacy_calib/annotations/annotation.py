@@ -38,12 +38,12 @@ NIL = EntityLinker.NIL  # the identity of an entity that matches no candidate
 class Annotation(ABC):
     """One kind of labels of Docs, such as tags or entities: reads predicted and gold labels, and compares them.
 
-    A unit is what has one label: a token or, for text categories, the document.
-    name (str): The annotation's name in configs and saved scores. kind (Kind): Properties of its labels.
-    partners (Callable | None): Takes a Doc; returns for each token how many characters later its `partner` (the head of an arc,
-    for instance) starts, or NO_PARTNER. None if each label concerns one token. evaluate_spans (Callable | None): Takes an
-    example and (start, end, label hash) of each predicted span; returns for each span 1 (right), 0 (wrong) or -1 (no gold).
-    None if the pipe's setting `event` decides when a span is right.
+    A unit is what has one label: a token or, for text categories, the document. name (str): The annotation's name in configs
+    and saved scores. kind (Kind): Properties of its labels. partners (Callable | None): Takes a Doc; returns for each token how
+    many characters later (earlier: below 0) its `partner` (the head of an arc, for instance) starts, or NO_PARTNER. None if
+    each label concerns one token. evaluate_spans (Callable | None): Takes an example and (start, end, label hash) of each
+    predicted span; returns for each span 1 (right), 0 (wrong) or -1 (no gold). None if the pipe's setting `event` decides when
+    a span is right.
     """
 
     name: str

@@ -92,7 +92,7 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(gold_labels), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return (0 for the document, hash) of each rejected category; None without yes/no answers, or if values decide."""
+        """Return (0 for the document, hash) of each rejected category; None if there are none, or if values tell enough."""
         # Each overlapping category has a value, which decides. With two exclusive ones a no to one is a yes to the other.
         needs_no_rejections = self.kind.overlapping or len(self.labels) == 2
         return None if needs_no_rejections else super().rejected_labels(example)
@@ -123,9 +123,10 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    Of exclusive categories it is the one with the highest value above 0. If there is none, it is the only one without a
-    value, if annotators rejected the others; else the Doc's only category that the component does not know. Of overlapping
-    ones it is the one with the highest value above 0.5, or "(none)". categories (CatsAnnotation): Reads the predicted Docs.
+    Of exclusive categories it is the one with the highest value above 0. If there is none, it is the only one without a value,
+    if annotators rejected the others; else the Doc's only category with a value above 0, which the component does not know. Of
+    overlapping ones it is the one with the highest value above 0.5, or "(none)". categories (CatsAnnotation): Reads the
+    predicted Docs.
     """
 
     def __init__(self, categories: CatsAnnotation):

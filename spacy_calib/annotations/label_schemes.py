@@ -134,7 +134,7 @@ def _is_coarse(
     maps: Sequence[Mapping[str, str]],
     loc_names: set[str],
 ) -> bool | None:
-    """Return whether the gold's LOC means all locations; None if the gold has no location, or the component only one type.
+    """Return whether the gold's LOC means all locations; None if the gold has no location, or the component at most one type.
 
     labels: Labels of the component. counts: Accepted gold label -> frequency. gold_names: These and the rejected ones.
     maps: Each maps labels to other names. loc_names: Names that may mean LOC.
@@ -168,7 +168,7 @@ def _locations_meant(
 
 
 def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels that the pipe (maps[0]) calls `name`; else the label `name`; else by another map; else COARSE[name]."""
+    """Return the labels that the pipe (maps[0]) calls `name`; else the label `name`; by another map; COARSE[name]; or []."""
     table, *extra_maps = maps  # `maps`: first label -> its name in the calib pipe; then label -> another name
     candidates = [
         [label for label in labels if table.get(label) == name],  # those with this name in the calib pipe

@@ -16,11 +16,11 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     Scores below a cut-off are missed. A cut-off is wrong if it misses more than a share 1 - recall of n new scores from similar
     documents. A wrong cut-off is returned for at most a share 1 - confidence of data sets. Cut-offs are tested from low to high
     until one fails. The p value is the probability that too many new scores are missed, given how many observed ones are
-    (Thatcher 1964). Higher cut-offs miss more, so an error is always one at the lowest wrong cut-off, and many tests need no
-    correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Scores of one document are alike: a
-    design effect turns n into a number of independent scores.
-    scores (Floats): Scores of the tokens of gold entities, shape (n,). documents (Ints): The document of each token.
-    recall, confidence (float): In (0, 1). RAISES C001: a number out of range. C002: lengths differ.
+    (Thatcher 1964). Higher cut-offs miss more, so a wrong one is returned only if the lowest wrong one passes, and many tests
+    need no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Scores of one document are
+    alike: a design effect turns n into a number of independent scores. scores (Floats): Scores of the tokens of gold entities,
+    shape (n,). documents (Ints): The document of each token. recall, confidence (float): In (0, 1). RAISES C001: a number out
+    of range. C002: lengths differ.
     """
     check_shares(recall=recall, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"document": documents})

@@ -42,8 +42,9 @@ def span_features(spans: Spans) -> Floats:
 def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
     """Return the inputs of the regression on each span, (n_spans, len(NAMES) + 2 * n_groups + k), columns as follows.
 
-    First are the features (NAMES); then, for each group, whether the span is in it; then these columns times the logit of the
-    product of the span's token scores; last the logits of its k `further_scores`. groups (Ints): Group of each span, -1: none.
+    First are the features (NAMES); then, for each group, whether the span is in it; then the same columns of groups times the
+    logit of the product of the span's token scores; last the logits of its k `further_scores`. groups (Ints): Group of each
+    span, -1: none.
     """
     is_member = groups[:, None] == np.arange(n_groups)
     group_logits = is_member * logit(product_of(spans))[:, None]

@@ -24,9 +24,10 @@ class Predictions:
 
     rows (Ints): The token, document or span that each prediction is about, ascending. tags (Ints): Column of its label. raw,
         scores (Floats): Its probability from the source, and after the steps so far. levels (NDArray[int8] | None): KEPT if it
-        reaches the threshold; below that OUTPUT_ONLY if all steps calibrate it, INPUT_ONLY if only a scaling reads it. None if
-        all are KEPT. spans (Spans | None): The spans that `rows` counts. words (Words | None): The words of all tokens, for a
-        context of tokens. view (TokenView | None): Scores and features of all tokens, for a context of spans.
+        reaches the threshold (a span: if it is on the Doc); else OUTPUT_ONLY if all steps calibrate it, INPUT_ONLY if only a
+        scaling reads it. None if all are KEPT. spans (Spans | None): The spans that `rows` counts. words (Words | None): The
+        words of all tokens, for a context of tokens. view (TokenView | None): Scores and features of all tokens, for a context
+        of spans.
     """
 
     rows: Ints

@@ -118,7 +118,8 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
     Wrongly: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
     above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests add almost nothing: a sequence errs only
-    if the first cut-off below the precision passes, and all sequences that start above this cut-off test it and err together.
+    if the first wrong cut-off that it tests passes, and sequences that start higher share that one. precision (float): The
+    promise. error (float): The probability to solve for.
     size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
     """
     sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)  # whole numbers that never fall

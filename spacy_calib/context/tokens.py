@@ -56,7 +56,8 @@ class TokenContext:
     the previous and the next tag, and features (recalibration with features: Kuleshov and Liang 2015).
     features (Sequence[Feature]): Further inputs. when (str): Use the fitted context "always", or only if it is "no_worse": if
         the log loss on held-out documents is no higher. shrink (float): How far recalibrated scores move, in log-odds, towards
-        slope * raw log-odds + constant, from 0 (not at all) to 1 (all the way). line_: (slope, constant); None for 0.
+        slope * raw log-odds + constant, from 0 (not at all) to 1 (all the way). line_ (Floats | None): (slope, constant) once
+        fitted, if shrink is above 0.
     columns_ (tuple): (name of the feature, description) of each feature column. centers_, scales_ (Floats): Mean and deviation
         of each column. vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
     model_ (LogLinear | None): The model; None if only scores of spans are adjusted. RAISES C001: a setting out of range.

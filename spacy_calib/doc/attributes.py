@@ -89,9 +89,10 @@ def token_flag(token: Token, attr: str) -> bool | None:
 
 
 def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
-    """Return label -> calibrated (or raw) probability of a token, from the highest to the threshold; None without scores.
+    """Return label -> calibrated (or raw) probability of a token's labels above the threshold; None without scores.
 
-    attr (str): Prefix of the pipe. hidden (bool): Whether to return also what a pipe with token_scores=False stores but hides.
+    The highest calibrated score comes first. attr (str): Prefix of the pipe. hidden (bool): Whether to return also what a pipe
+    with token_scores=False stores but hides.
     """
     block, row = find_row(token, attr) or (None, 0)
     return None if block is None or ("is_hidden" in block and not hidden) else block.scores_of(row, raw)
@@ -104,7 +105,7 @@ def span_values(span: Span, attr: str) -> SpanValues | None:
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's scores of prefix `attr`, or None. The default prefix reads ENTITY_ATTR if it has no spans on the Doc."""
+    """Return a span's scores of prefix `attr`, or None. The default one reads ENTITY_ATTR if it has no labelled spans here."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values

@@ -102,7 +102,7 @@ class Block(BlockData):
 
     In `doc.user_data` a Block replaces the plain dict that was read from a file; msgpack and pickle write it as a plain dict. A
     copy that spaCy makes has no key until it is read (`_opened`).
-    data (dict): The arrays. annotation (Annotation): What the scored labels annotate. text (int | None): Whole hash of the
+    data (dict): The arrays. annotation (Annotation): Reads the labels that were scored. text (int | None): Whole hash of the
     scored text; None for a block from a file, which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`.
     begin, end (int): The stretch of the Doc's text that was scored, in characters. `fits` sets the other attributes. is_whole
     (bool): Whether the stretch is the whole Doc. columns (dict): Name in COLUMNS -> sequence of values, None if missing. spans
@@ -417,7 +417,7 @@ def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
 
 
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
-    """Return (block, indices of its units, their rows) for each block of prefix `attr`; units are tokens, or the document."""
+    """Return (block, indices of its units, their rows) for each block of prefix `attr` that has rows."""
     return [(block, *rows) for block in blocks_on(doc, attr) if len((rows := block.rows_on(doc))[0])]
 
 

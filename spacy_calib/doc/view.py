@@ -37,6 +37,7 @@ class DocCalib(dict):
     """Read-only view of a Doc's scores, `doc._.calib`: an entry for each token and tag above the threshold.
 
     As a dict it has layer, rows, tags, raw, calibrated, ents, candidates as plain data for `Doc.to_json(underscore=["calib"])`.
+        doc (Doc): The Doc.
     rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry. raw, calibrated
         (Floats): Probability of each entry before and after calibration. columns (Ints): Column of each entry's tag in the
         scores of the source, -1 if unknown. scored (NDArray[bool]): Which tokens have values, (n_tokens,); (1,) for a document.

@@ -260,8 +260,8 @@ class ResampledError(ResampledFigure):
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
         """Return the interval of the true difference "this error - other error"; below 0, this method is better calibrated.
 
-        other (ResampledError): Another method's error, by the same documents and seed. coverage (float): Confidence level.
-        RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples. C002: `other` has other resamples.
+        other (ResampledError): Another method's error, by the same documents, seed and n_samples. coverage (float): Confidence
+        level. RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples. C002: `other` has other resamples.
 
             >>> hits, documents = [1, 1, 1, 0] * 10, np.arange(40) // 4
             >>> raw, new = (resample_error([score] * 40, hits, documents) for score in (0.9, 0.76))

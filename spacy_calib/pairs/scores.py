@@ -45,7 +45,10 @@ def from_dense(scores: NDArray[Any], threshold: float = 0.01) -> Marginals:
 
 
 def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
-    """Make marginals of a scipy sparse matrix (tokens, tags): entries that reach the threshold. RAISES C001: not in [0, 1)."""
+    """Make marginals of the entries of a scipy sparse matrix (tokens, tags) that reach the threshold; duplicates are summed.
+
+    RAISES C001: the threshold is not in [0, 1).
+    """
     check_threshold(threshold)
     csr = matrix.tocsr(copy=True)
     csr.sum_duplicates()

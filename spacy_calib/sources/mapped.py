@@ -115,7 +115,7 @@ class MappedSource:
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Return the spans whose label has a gold label in `table`, as only they can be compared. names: Label of each column."""
+    """Return the spans whose label `table` does not map to "" or "O", as only they can be compared. names: Of each column."""
     has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
     keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)

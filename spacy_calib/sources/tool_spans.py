@@ -35,7 +35,8 @@ def spans_from(
     """Put the spans that a tool found into `doc.spans[key]`, and the best ones, without overlaps, into `doc.ents`.
 
     The group has `attrs["scores"]`, an attribute for each further score, and `attrs["counts"]`: how many spans were "found",
-    "mended" (moved to token boundaries), "misaligned" (left out) and "same" (left out for an equal span that scores as high).
+    "mended" (moved to token boundaries), "misaligned" (left out) and "same" (left out for an equal span that scores as high or
+        higher).
     found (Iterable[Mapping]): Character offsets (start, end), label and score of each span, under the keys of GLiNER, flair,
         SpanMarker or a pipeline of Hugging Face. White space at either end is dropped. A score may be None.
     key (str): Key of the group, which is replaced. threshold (float): Minimum score of entities. misaligned (str): What happens

@@ -213,7 +213,7 @@ def _column(table: Any, column: int) -> Floats:
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Return the indices of inputs below the MOST_INPUTS highest of their token. starts, lengths: Of each token's inputs."""
+    """Return the indices of inputs other than the MOST_INPUTS highest of a token. starts, lengths: Of each token's inputs."""
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)

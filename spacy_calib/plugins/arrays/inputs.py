@@ -188,9 +188,9 @@ def to_array(entries: Marginals, scores: Floats, n_tags: int) -> Floats:
 def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
     """Raise calibrated scores to a minimum, and divide each row by its sum.
 
-    A row of zeros gets its raw scores first, or equal scores if it has none. dense (Floats): Calibrated scores, shape (n_units,
-    n_tags); overwritten. scores (Scores): Raw scores; a tag without an entry in them is not raised. lowest: The minimum.
-    threshold (float): Threshold of the calibration; if it is not 0, no score is raised to more than its raw score.
+    A row of zeros gets its raw scores instead, or equal scores if it has none. dense (Floats): Calibrated scores, shape
+    (n_units, n_tags); overwritten. scores (Scores): Raw scores; a tag without an entry in them is not raised. lowest: The
+    minimum. threshold (float): Threshold of the calibration; if it is not 0, no score is raised to more than its raw score.
     """
     entries = scores.marginals_above(0.0)
     is_in_zero_row = (dense.sum(axis=1) == 0)[entries.rows]

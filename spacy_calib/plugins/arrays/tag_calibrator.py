@@ -218,7 +218,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         )  # fmt: skip
 
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
-        """Return the (unit, tag) pairs with gold: both scores, and whether the tag is right. Arguments, RAISES: as in `fit`."""
+        """Return the (unit, tag) pairs with gold: raw score, calibrated score, and whether the tag is right.
+
+        P, y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
+        """
         _, entries = self._calibrate(P)
         gold = inputs.read_gold(_as_labels(y), self.classes_.tolist(), entries.marginals.n_tokens).columns
         documents = inputs.number_documents(groups, entries.marginals.n_tokens)
@@ -242,7 +245,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_disk(cls, path: str | Path) -> TagCalibrator:
-        """Load what `to_disk` saved. RAISES C298: the file cannot be read. C299: another format version, or a missing step."""
+        """Load what `to_disk` saved. RAISES C298: unreadable, or another file. C299: another format, or a missing step."""
         try:
             data = Path(path).read_bytes()
         except OSError as error:

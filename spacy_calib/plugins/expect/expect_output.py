@@ -74,7 +74,7 @@ def find_caveat(result: dict[str, Any]) -> str:
 def interval_title(result: dict[str, Any]) -> str:
     """Return the title of the column of intervals in a result of `expect`: their confidence level, or what they are instead.
 
-    A pretrained calibration has no fit documents; its card has a range of the bias (mean score - accuracy) on new texts.
+    A pretrained calibration has no record of its fit documents, but a range of the bias (mean score - accuracy) on new texts.
     """
     if result["learned_from"]["kind"] == "pretrained":
         return "Range of the card"

@@ -89,7 +89,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
-        """Return for each name in `types` the probability that the answer begins with it; {} if it begins with none."""
+        """Return the probability, among the names in `types`, that the answer begins with each; {} if no top token does."""
         return answer.among(list(self.types or ()), _find_start(answer))
 
     @property

@@ -189,7 +189,8 @@ class Answer:
         """Locate (text, type) pairs in the answer, and return their fields; pairs that are not in it are left out.
 
         Texts and types are keys or values of JSON or, if there are none like them, any parts of the answer. Of several
-        occurrences of a text, the one nearest to the type in the tree of JSON is taken. Equal pairs get different ones.
+        occurrences of a text, the one nearest to the type is taken: in the tree of JSON, or else in characters. Equal pairs get
+        different ones.
         """
         pairs = list(pairs)
         unused_matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
@@ -201,7 +202,10 @@ class Answer:
         return fields
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return a field for each line such as "text -> TYPE", without Markdown. The last line of a cut answer is left out."""
+        """Return a field for each line such as "text -> TYPE", without Markdown. separator (str): The sign between the two.
+
+        The last line of a cut answer is left out.
+        """
         # A list mark or number, if any, then the text, the separator and the type.
         pattern = re.compile(
             rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M

@@ -202,8 +202,8 @@ def _find_unknown(fields: Mapping[str, Any]) -> str:
 class EntityMap(Part):
     """A step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
-    It has a regression ("map") for each set of components that may have run on a Doc. maps_ (Mapping): Key of NEEDS -> name of
-    evidence, as for `SpanEvidence.column` -> coefficient. labels_ (tuple[str, ...]): Name of each label number.
+    It has a regression ("map") for each set of components (and lists) that may be at hand for a Doc. maps_ (Mapping): Key of
+    NEEDS -> name of evidence, as for `SpanEvidence.column` -> coefficient. labels_ (tuple): Name of each label number.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"

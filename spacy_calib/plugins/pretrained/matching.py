@@ -45,9 +45,9 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others. RETURNS (tuple): The matches; and why components that nearly fit a card get none, name -> reason:
-    their labels differ from the card's, or the card's pipe reads another component. RAISES C069: a fitting component is
-    disabled. C834: a requested component has no card, or no component has one. C835: `card` does not fit.
+    speech, "" only others. RETURNS (tuple): The matches; and why components similar to a card's get none, name -> reason:
+    their labels differ from the card's, or the card's pipe reads another component. RAISES C069: a requested component,
+    or each that fits, is disabled. C834: a requested component has no card, or no component has one. C835: `card` does not fit.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     requested = [components] if isinstance(components, str) else components
@@ -65,7 +65,7 @@ def find_matches(
         if not fitting and requested is not None:  # each requested component must get a card
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card_error(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
-    if disabled_names and (requested is not None or not matches):  # it was requested, or is the only one that fits
+    if disabled_names and (requested is not None or not matches):  # it was requested, or none that fits is enabled
         raise calib_error("C069", name=disabled_names[0])
     if not matches:
         names = ", ".join(nlp.component_names)
@@ -166,7 +166,7 @@ def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, lis
 
 
 def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]:
-    """Return the components whose output on `docs`, the card's sentences, differs from the output that the card was fitted on.
+    """Return the components whose output on `docs`, the card's sentences, is unlike the output that the card was fitted on.
 
     Output is compared by `read_evidence`: each column of a component must correlate with the card's, over all tokens.
     """

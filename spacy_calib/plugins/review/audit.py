@@ -197,7 +197,10 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    """Return the doubt about one row, on which both labels are. gold, rival: Indices in corpus.names, -1: none. See `Doubt`."""
+    """Return the doubt (of one of the kinds of `Doubt`) whether the gold label of a row is right, or another label, its rival.
+
+    gold, rival (int): Index of each in corpus.names, -1 for none. p_gold, p_rival (float): Their calibrated probabilities.
+    """
     gold_name, rival_name = (corpus.names[label] if label >= 0 else "" for label in (gold, rival))
     return Doubt(kind, row, row + 1, gold_name, rival_name, p_gold, p_rival, row, row + 1)
 
@@ -243,6 +246,7 @@ def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: dict[str,
         spans=task.spans if doubt.gold else [],
         gold=doubt.gold or None,
         right=None,
+        raw=doubt.raw,
         alternatives={doubt.rival: doubt.p_rival} if doubt.rival else {},
         audit_fields={**fields, **extra},
     )

@@ -48,6 +48,8 @@ def test_rows_go_by_the_probability_of_gold_then_rival_and_raw_score():
     assert [one.priority for one in found.doubts] == pytest.approx([0.0137, 0.0136, 0.0039, -0.087, -0.39])
     assert {one.kind for one in found.doubts} == {LABEL}
     assert found.n_labels == 5
+    tasks = audit_tasks(gold_of(["N", "V", "D", "D", "N", "V"]), found.doubts, "token")
+    assert [to_record(task)["raw"] for task in tasks] == [1e-4] * 5  # of the gold label, before calibration
     # The surest two of five (.99 and .98) are both disagreed with.
     assert found.n_wrong == pytest.approx(5.0)
     assert audit_rows(gold_of(["D", "N", "V", "", "D", "D"]), np.zeros(6)).doubts == []
@@ -113,6 +115,7 @@ def test_every_format_has_the_gold_and_what_it_would_rather_be():
     border, missing = (to_record(task) for task in tasks)
     assert (border["gold"], border["focus"], border["suggestion"], border["suggested_text"]) == ("PER", "Ann", "PER", "Ann B.")
     assert [mark["label"] for mark in border["marks"]] == ["PER"]
+    assert (border["raw"], missing["raw"]) == (None, None)  # the doubt about a span has no raw score
     assert (missing["gold"], missing["marks"], missing["suggestion"]) == (None, [], "LOC")
     for name, write in WRITERS.items():
         text = "".join(write(tasks))

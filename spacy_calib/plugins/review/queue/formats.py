@@ -182,7 +182,7 @@ def to_names(tasks: Iterable[Task]) -> Iterator[str]:
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
-    """Return the cells of a task's row, in the order of `columns`; "label" is the predicted label of the text in "focus"."""
+    """Return the cells of a task's row by `columns`; "label": predicted label of the text in "focus", in an audit its gold."""
     # Of a unit with several labels the focus is a word, whose first alternative is its predicted label.
     label = " ".join(span.label for span in task.spans) if task.has_one_label else next(iter(task.alternatives))
     record = {

@@ -33,19 +33,20 @@ class TaskSpan(NamedTuple):
 class Task:
     """One unit to annotate or check.
 
-    text (str): The sentences (or document) of the unit. tokens (list): (start, end, whether a space follows) of each token
-    of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS.
-    has_one_label (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word
-    with the most doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc,
-    from 0; None for documents. start, end (int | None): First token in the Doc, and the one after the last; None if documents
-    are the rows. words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in
-    the queue, from 1. score, raw (float): Probability that the unit is right, after and before calibration. priority (float):
-    Sort key. alternatives (dict): Label -> calibrated probability: of a token or a document with one label, the highest first;
-    of longer units, of the word in `focus`. gold (str | None): Gold label of a token or document. right (bool | None): Whether
-    the unit is right; None if unknown. audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score"
-    and, if that is another span, "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the
-    accuracy. asks_each_span (bool): Whether each span is a separate question, so that a deleted span is a wrong one.
-    place (tuple): First character in the Doc, and the one after the last. sample (dict | None): Data of its random sample.
+    text (str): The sentences (or document) of the unit. tokens (list): (start, end, whether a space follows) of each token of
+    the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label
+    (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word with the most
+    doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc, from 0; None
+    for documents. start, end (int | None): First token in the Doc, and the one after the last; None if the unit is a document
+    with a label. words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in
+    the queue, from 1. score, raw (float): Probability that the unit is right, after and before calibration; raw is None in an
+    audit of spans, arcs or several labels. priority (float): Sort key. alternatives (dict): Label -> calibrated probability,
+    the highest first: of a token or document with one label; of a longer unit, those of the word in `focus`. gold (str | None):
+    Gold label of a token or document. right (bool | None): Whether the unit is right; None if unknown. audit_fields (dict |
+    None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span, "suggested_text". sampling
+    (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span (bool): Whether each span is a
+    separate question, so that a deleted span is a wrong one. place (tuple): First character in the Doc, and the one after the
+    last. sample (dict | None): Data of the random sample that are saved with the answer to this task.
     """
 
     text: str
@@ -62,7 +63,7 @@ class Task:
     origin: dict[str, Any]
     rank: int
     score: float
-    raw: float
+    raw: float | None
     priority: float
     alternatives: dict[str, float]
     gold: str | None
