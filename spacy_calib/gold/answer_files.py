@@ -79,10 +79,11 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
 
     labels (Collection[str]): The labels of the pipeline, which show what questions of a project ask for labels. values
     (Sequence | None): From `read_values`; None reads the file. Records that cannot be used are skipped with a warning (CW61) if
-    they are at most one in twenty. RAISES C790: they are more. A single one raises its own error: C788: it is no JSON object.
-    C692: it is not as the tool writes it. C695: a span is outside of its text. C785: a span has other words. The file raises
-    C692: it cannot be read. C082, C787: no known tool wrote it. C693: two tools did. C694: it is of two projects. C696: nobody
-    answered. C786: several fields could be the text. C789: no way of counting offsets, or more than one, puts spans on words.
+    they are at most one in twenty. RAISES C790: they are more; if that is a single one, its own error: C788: it is no JSON
+    object. C692: it is not as the tool writes it. C695: a span is outside of its text. C785: a span has other words. The file
+    raises C692: it cannot be read. C082, C787: no known tool wrote it. C693: two tools did. C694: it is of two projects. C696:
+    nobody answered. C786: several fields could be the text. C789: no way of counting offsets, or more than one, puts spans on
+    words.
     """
     values = read_values(file) if values is None else values
     records = [(where, value) for where, value in values if isinstance(value, dict)]
@@ -106,7 +107,7 @@ def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[s
 
 
 def _no_object(file: Path, where: str, value: Any) -> _BadRecord:
-    """Return the fault of a record at `where` in a file that is no JSON (`value` is then the exception) or no JSON object."""
+    """Return the fault of a record, at `where` in a file, that is no JSON (then `value` is the exception) or no JSON object."""
     if isinstance(value, Exception):
         return _BadRecord(where, "it is no JSON", calib_error("C692", path=file, why=f"{where} is no JSON ({value})"))
     error = calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))

@@ -32,7 +32,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Counts in `watch` what the gold of `annotation` has, so that `check` can refuse gold without wrong categories or arcs."""
+    """Counts in `watch` what the gold of `annotation` has, so that `check` can refuse gold without arcs or wrong categories."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold

@@ -179,7 +179,10 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token (`parts`) its letters and spaces if they spell it. RETURNS: Whether they spell it."""
+    """Give the words of a multiword token (`parts`) its letters and spaces if they spell it. RETURNS: Whether they do.
+
+    Case and the form of apostrophes may differ.
+    """
     form, joined = token[_FORM], "".join(part[_FORM] for part in parts)
     plain_form, plain_joined = (word.replace("\u2019", "'").casefold() for word in (form, joined))
     if len(joined) != len(form) or plain_joined != plain_form:

@@ -41,7 +41,7 @@ class GoldConflicts:
 
     copies (int): Docs merged into another Doc of the same text. compared, differing (Counter): Layer ("ner", "TAG") -> number
     of labels that several annotations give, and on which they differ. overlapping (int): Entities that have a second label or
-    overlap another one in the same annotation; both are unknown. labels (set): Labels of spans that differ.
+    overlap another one in the same annotation; so that neither can be taken. labels (set): Labels of spans that differ.
     """
 
     copies: int = 0
@@ -256,7 +256,7 @@ def _write_rejected_labels(
 
     Nothing is written if a Doc without rejections has tags, since all labels but these are wrong anyway.
     labels_of_tokens (list): The merged labels of each token, layer -> label; if a Doc rejects the tag that others accept, the
-    token's tag, lemma, part of speech and features become None (unknown). conflicts (GoldConflicts): Counts the rejected tags.
+    token's tag, lemma, part of speech and features become None (unknown). conflicts (GoldConflicts): Counts such tags.
     """
     groups = [doc.spans[REJECTED_TOKENS] for doc in gold_docs if REJECTED_TOKENS in doc.spans]
     if not groups:

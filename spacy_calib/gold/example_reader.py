@@ -155,8 +155,9 @@ class ExampleReader:
     def _compare_with_gold(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """Compare the scores of a batch with its gold, and count the gold. RETURNS (dict): Four fields of its `_Batch`.
 
-        "gold": Column of each token's (or document's) gold label, -1 if the component does not know it, -2 without gold, score.
-        "lacks_gold": Whether each could have gold and has none. "pairs": Scores. "is_known": Whether gold decides on each pair.
+        "gold": Column of each token's (or document's) gold label, -1 if the component does not know it, -2 without gold or
+        score. "lacks_gold": Whether each could have gold and has none. "pairs": Scores. "is_known": Whether gold decides on
+        each pair.
         """
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
         hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])  # of each unit's gold label, 0 without gold

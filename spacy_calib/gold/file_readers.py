@@ -74,7 +74,7 @@ def advise_on(file: Path) -> str:
 
 
 def _load_reader(point: EntryPoint) -> FileReader:
-    """Load the reader at an entry point of another package; add checks of its output. RAISES C105: it is no function."""
+    """Load a reader at an entry point of another package, checking its output. RAISES C105: no import, or no function."""
     thing = f"The reader of {point.name} files"
     reader = load_point(point, thing)
     if not callable(reader):

@@ -21,8 +21,8 @@ IN_LINE = "value"  # key in the origin of a text with the value of the field to 
 def value_of(doc: Doc, key: str) -> Any:
     """Return the value of a Doc under a key such as "genre", None without one.
 
-    It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the JSON line
-    that the text was read from. RAISES C600: the function fails. C500: the function cannot be loaded.
+    It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the line or
+    row that the text was read from. RAISES C600: the function fails. C500: the function cannot be loaded.
     """
     registry = REGISTRIES["calib_keys"]
     if key in registry:

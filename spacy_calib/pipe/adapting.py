@@ -157,7 +157,7 @@ def adapt_spans(
 
 @dataclass(frozen=True, eq=False)
 class FitComparison:
-    """The result of comparing a new fit with the former pipe, both unchanged and after an adaptation to the same gold.
+    """The result of comparing a new fit with the former pipe, as it was and adapted to the same gold.
 
     winner (str): What to keep: PRESENT (the former pipe), ADAPTED (that pipe, adapted) or FIT. why (str): Why they cannot be
         compared, or "". replacement (Replacement | None): The cross-validated losses; None if they cannot be compared.
@@ -207,7 +207,7 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare log losses of a new fit and of the former pipe, both unchanged and after an adaptation to the same gold.
+    """Compare log losses of a new fit and of the former pipe, as it was and adapted to the same gold.
 
     fit, present (Calibrator): The new and the former pipe; `present` is adapted by this call. examples (Sequence): The gold of
         the fit under the label names of `present`, with Docs that the pipes before the source have processed.

@@ -411,9 +411,10 @@ class Calibrator(Pipe, PipeSettings):
     def adapt(self, examples: Iterable[Example], *, max_unknown: float = 1.0) -> Calibrator:
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold. max_unknown: Highest
-            share of gold labels that the component does not know. RAISES C216: the pipe is not fitted. C021 to C024, C028, C033
-            to C035: the component cannot be calibrated. C030 to C032, C003, C164: the gold is missing or of another kind.
+        examples (Iterable[Example]): Docs predicted by the pipeline up to the component, with gold. max_unknown: Highest share
+            of gold labels that the component does not know. RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to
+            C035: the component cannot be calibrated. C030 to C032, C164: the gold is missing or of another kind. C003: no score
+            reaches the threshold.
         """
         from .adapting import learn_adaptation  # only an adaptation needs it
         from .fitting import FitArguments, read_fit_inputs
@@ -446,7 +447,7 @@ class Calibrator(Pipe, PipeSettings):
         return dump(self._state())
 
     def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the bytes of `to_bytes`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: labels were removed."""
+        """Load the bytes of `to_bytes`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: other labels."""
         self._load(bytes_data, "the bytes given")
         return self
 
@@ -457,7 +458,7 @@ class Calibrator(Pipe, PipeSettings):
         (folder / _FILE).write_bytes(self.to_bytes())
 
     def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the folder of `to_disk`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: labels were removed."""
+        """Load the folder of `to_disk`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: other labels."""
         file = Path(path) / _FILE
         try:
             data = file.read_bytes()

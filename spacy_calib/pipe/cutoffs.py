@@ -62,8 +62,9 @@ def precision_cutoffs(
     pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
     confidence (float): Confidence that the precision is reached, in (0, 1).
     per (str): "all": one cut-off, under the key "all"; "label" or "group": one for each label or group, under its name.
-    sample (SampledAnswers | None): The sample that gave `pairs`, if drawn above former cut-offs. Answers below the highest
-        former cut-off of their key are left out. If all others may be accepted, this cut-off stays, else a higher one is found.
+    sample (SampledAnswers | None): The random sample that gave `pairs`; None for other gold. Answers below the highest cut-off
+        above which their key was sampled are left out. If all others may be accepted, that cut-off stays; else a new one is
+        found, or none.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
         cut-offs, and "rows": per "key" the "cutoff", number of "entities" (or "documents"), number "kept" (accepted), "share"
         (kept / all), "precision" (right / kept), and "low" and "high", the prediction interval of the precision.

@@ -123,7 +123,7 @@ class FitInputs:
         return group_with_singletons(grouping, self.source.labels, self.counts, source.singleton_labels, source.frequency_label)
 
     def span_groups(self) -> Groups:
-        """Divide the span labels into groups by frequency: `arguments.span_counts`, or the counts in the examples if None."""
+        """Divide the span labels by the setting `grouping` and `arguments.span_counts` (None: the counts in the examples)."""
         counts = self.span_counts if self.arguments.span_counts is None else self.arguments.span_counts
         return group_with_singletons(self.settings.grouping, self.source.span_labels, counts)
 
@@ -137,7 +137,7 @@ class FitInputs:
         name, unknown = self.source.name, self.unknown
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
-        # Without gold on tokens, all gold is on spans, and all of its labels are unknown.
+        # No token has gold, so that all gold is on spans; C697 if all of its labels are unknown.
         if not self.n_gold and self.source.span_labels and unknown.n and unknown.share == 1:
             raise calib_error("C697", component=name, **unknown.message_fields())
         if self.of_spans_alone:

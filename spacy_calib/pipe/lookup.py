@@ -75,7 +75,8 @@ def read_words(
 class SourceLookup:
     """Looks up the component that a calib pipe reads, anew whenever it is needed, since components may be replaced.
 
-    pipe (Calibrator): The calib pipe. nlp (Language): Its pipeline: where it was created, or which it was attached to.
+    pipe (Calibrator): The calib pipe. nlp (Language): Its pipeline: where it was created, or which it was attached to;
+    `add_pipe(source=...)` alone does not change it.
     """
 
     def __init__(self, pipe: Calibrator, nlp: Language):
@@ -142,7 +143,7 @@ class SourceLookup:
         return new_lookup
 
     def component(self) -> Any:
-        """Return the source's component; None if missing or not needed. RAISES C020: labels were removed. C022: unreadable."""
+        """Return the source's component; None if missing or not needed. RAISES C020: labels gone or moved. C022: unreadable."""
         bound, _ = self.bind()
         return None if bound is None else bound.component
 

@@ -197,7 +197,8 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 def settings_from_file(path: Path) -> Block:
     """Return (name, settings) of the first calib pipe in a config file. If its source names a file of labels, they are read.
 
-    RAISES C058: the file is no config, or has no calib pipe. C114: a $ in it begins no variable. C167: no labels in the file.
+    RAISES C058: the file is no config, or has no calib pipe. C114: a $ in it begins no variable. C167: its labels cannot be
+    read.
     """
     try:
         components = Config().from_disk(path).interpolate().get(_SECTION, {})

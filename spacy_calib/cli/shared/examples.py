@@ -50,8 +50,8 @@ class RunSettings:
 def data_files(path: Path) -> list[Path]:
     """Return the gold files at a path: the file itself, or those in a folder.
 
-    Exports of annotation tools count only in a folder without other gold files. RAISES C051: the path does not exist. C052: the
-    folder has no gold. C081: there are only texts. C053: the suffix has no reader. C105: its reader cannot be imported.
+    In a folder, exports of annotation tools count only without other gold files. RAISES C051: the path does not exist. C052:
+    the folder has no gold. C081: there are only texts. C053: the suffix has no reader. C105: its reader cannot be imported.
     """
     from ...gold.file_readers import ANSWER_READERS, file_reader, gold_suffixes
     from ...gold.reading import gold_files

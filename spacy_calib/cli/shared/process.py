@@ -36,7 +36,7 @@ def command_process() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _readable_warnings() -> Iterator[None]:
-    """Print warnings of this package in the block as sentences, whatever the filters; escape control characters in others."""
+    """Print warnings of this package in the block as sentences, whatever the filters, and escape control characters in all."""
     format_warning = warnings.formatwarning
 
     def format_readable(message: Any, *args: Any, **kwargs: Any) -> str:

@@ -117,7 +117,8 @@ _TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."  # scored by each pipel
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
     """Write a pipeline to a folder, without the strings that it got after it was loaded, such as words of the gold.
 
-    force: Whether to replace an old one. RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved one gives no scores.
+    force: Whether to replace an old one. RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved one fails or has no
+    scores.
     """
 
     def write(folder: Path) -> None:

@@ -110,7 +110,8 @@ class Check:
 class Drift:
     """The verdict on new documents, and the checks that led to it: () if nothing was compared.
 
-    verdict (str): LIKE, DIFFERENT, TOO_FEW (documents to tell) or OTHER_WEIGHTS (the component was trained after the fit).
+    verdict (str): LIKE, DIFFERENT, TOO_FEW (documents to tell) or OTHER_WEIGHTS (the component was trained or replaced after
+    the fit).
     """
 
     verdict: str
