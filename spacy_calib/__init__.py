@@ -59,7 +59,7 @@ if not TYPE_CHECKING:  # a type checker would take any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES})  # with the names that are not imported yet
 
 
 __all__ = [

@@ -211,7 +211,7 @@ def as_saved(value: Any) -> Any:
 
 
 def registered_part(kind: str) -> Form:
-    """Return the checking function (Form) for the state of a registered object: name (key `kind`), settings, learned values."""
+    """Return a checking function (Form) for a registered object's state: `kind` -> name, "settings" and "learned" -> dict."""
     return record({kind: text, "settings": dict_of(anything), "learned": dict_of(anything)})
 
 
@@ -268,7 +268,7 @@ def _array(value: Any, where: str, kinds: str, ndim: int, description: str) -> N
 
 
 def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, Any]) -> str:
-    """Return a sentence on the first value with another length (or shape) than expected; "" if there is none.
+    """Compare lengths (or shapes) of values with the expected ones; return a sentence on the first difference, "" for none.
 
     expected (Mapping): Key -> length of its value, or shape, if a tuple. values (Mapping): Key -> array or list.
     """

@@ -65,8 +65,8 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 def check_lengths(owner: str, reference: str, n: int, arrays: Mapping[str, Sized]) -> None:
     """Check that each array has n values. RAISES C002: one has another length.
 
-    owner (str): The object with the arrays ("Spans"), for the message. reference (str): What it has n of ("start").
-    arrays (Mapping): Name of one value ("end") -> array.
+    owner, reference (str): For the message: the object, such as "Spans", and the name of one of its n values, such as "start".
+    arrays (Mapping): Name of one value, such as "end" -> array.
     """
     for name, values in arrays.items():
         if len(values) != n:
@@ -300,7 +300,7 @@ class Groups(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """The non-empty bins of some pairs: number of pairs (or sum of weights), mean score and share of hits of each bin."""
+    """The n non-empty bins of some pairs: number of pairs (or sum of weights), mean score and share of hits of each, (n,)."""
 
     counts: Floats
     mean_score: Floats

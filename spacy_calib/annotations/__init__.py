@@ -82,7 +82,7 @@ def plain_name(name: str) -> str:
 
 
 def kind_of(layer: str) -> Kind:
-    """Return the Kind (properties of labels) of the annotation named `layer`; ATTRIBUTE for "". RAISES C001: no such name."""
+    """Return the Kind (properties of labels) of the annotation `layer`, ATTRIBUTE if this is "". RAISES C001: no such name."""
     return get_annotation(layer).kind if layer else ATTRIBUTE
 
 

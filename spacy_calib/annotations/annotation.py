@@ -113,20 +113,20 @@ class Annotation(ABC):
         return {(token, label) for token, gold_token in aligned for label in labels_by_gold_token.get(gold_token, ())}
 
     def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for each of n labels whether it is right, (n,). units, hashes: Token (0 for a document) and hash of each."""
+        """Return for each of n labels whether it is right, (n,). units, hashes: Unit index and hash of each label."""
         return self.aligned_gold(example)[units] == hashes
 
     def is_known(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Return for each of n labels whether the gold decides if it is right, shape (n,).
 
-        units, hashes: Token (0 for a document) and hash of each label. Yes/no answers decide only about rejected labels and
-        gold labels. If labels of a token were rejected, its gold label is not decided: it would count only when it is
-        predicted. Each category of a document has an answer of its own.
+        units, hashes: Unit index (0 for a document) and hash of each label. Without yes/no answers the gold decides about all
+        labels of a unit that has a gold label. With yes/no answers it decides only about rejected labels and gold labels.
         """
         gold, rejections = self.aligned_gold(example)[units], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
-        # Of a token with rejected labels the gold label is left out: it would count only when it is predicted.
+        # If labels of a token were rejected, its gold label is left out: it would count only where it is predicted, and only as
+        # right. Categories are kept, since each category of a document has an answer of its own.
         units_without_gold = set() if self.kind.of_documents else {token for token, _ in rejections}
         is_known = []
         for unit, label, gold_label in zip(units.tolist(), hashes.tolist(), gold.tolist(), strict=True):
@@ -237,7 +237,7 @@ def has_gold(annotation: Annotation, doc: Doc) -> bool:
 
 def texts_of(annotation: Annotation, doc: Doc) -> list[str]:
     """Return the text of each unit of a Doc: of its tokens, or of the document; [] for an empty Doc."""
-    return [token.text for token in doc] if not annotation.kind.of_documents else [doc.text][: annotation.n_units(doc)]
+    return [doc.text] * annotation.n_units(doc) if annotation.kind.of_documents else [token.text for token in doc]
 
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
@@ -283,7 +283,7 @@ def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
     return columns
 
 
-def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
+def token_values(doc: Doc, attribute: str) -> NDArray[Any]:
     """Return one attribute of all tokens of a Doc, such as "HEAD", as signed 64-bit integers, shape (n_tokens,)."""
     return doc.to_array([attribute]).astype(np.uint64, copy=False).reshape(-1).view(np.int64)
 

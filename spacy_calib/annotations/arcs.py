@@ -10,7 +10,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from .annotation import Annotation, Hashes, column_of, is_space, map_unique, single_gold_tokens
+from .annotation import Annotation, Hashes, is_space, map_unique, single_gold_tokens, token_values
 from .kinds import ARCS, HEADS
 
 _ROOT = "ROOT"
@@ -18,7 +18,7 @@ ARC_EVENTS = ("head", "arc")  # names of the annotations of arcs: an arc is righ
 
 
 class ArcAnnotation(Annotation):
-    """The arc from each token to its head. It is right if the head is right ("head"), or head and label are ("arc").
+    """The arc from each token to its head. In the annotation "arc" head and label must be right, in "head" only the head.
 
     As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in
     lower case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case on the
@@ -31,7 +31,7 @@ class ArcAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of each token's arc label, that of "ROOT" for "root" in any case, 0 for no label."""
-        strings, codes = doc.vocab.strings, column_of(doc, "DEP").view(np.uint64)
+        strings, codes = doc.vocab.strings, token_values(doc, "DEP").view(np.uint64)
         return map_unique(codes, lambda key: get_string_id(_as_label(strings[key])) if key else 0)
 
     def label(self, token: Token) -> str:
@@ -76,12 +76,12 @@ class ArcAnnotation(Annotation):
 
 def _heads(doc: Doc) -> NDArray[np.int64]:
     """Return the index in the Doc of each token's head; a root is its own head."""
-    return np.arange(len(doc)) + column_of(doc, "HEAD")
+    return np.arange(len(doc)) + token_values(doc, "HEAD")
 
 
 def head_offsets(doc: Doc) -> NDArray[np.int32]:
     """Return the number of characters from the start of each token to the start of its head, 0 for a root."""
-    starts = column_of(doc, "IDX")
+    starts = token_values(doc, "IDX")
     return (starts[_heads(doc)] - starts).astype(np.int32)
 
 

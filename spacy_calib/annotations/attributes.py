@@ -11,7 +11,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ..errors import calib_error
-from .annotation import Annotation, Hashes, column_of, map_unique
+from .annotation import Annotation, Hashes, map_unique, token_values
 from .kinds import SENT
 
 EXTENSION_PREFIX = "_."  # prefix of the name of an annotation in an extension attribute of Token
@@ -59,12 +59,12 @@ class MorphAnnotation(Annotation):
         return np.array([get_string_id(label) if label else 0 for label in labels], dtype=np.uint64)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
-        return self._join(token.vocab, token.pos_, str(token.morph) if token.has_morph() else "", token.has_morph())
+        return self._join(token.vocab, token.pos_, token.vocab.strings[token.morph.key])  # not str(): "" for "_", too
 
     @staticmethod
-    def _join(vocab: object, pos: str, morph: str, has_morph: bool = False) -> str:
-        """Join pos and morph ("Number=Sing") to a label. If both are "", return "", or "_" if features were set (has_morph)."""
-        if not pos and not morph and not has_morph:
+    def _join(vocab: object, pos: str, morph: str) -> str:
+        """Join pos ("" for none) and morph ("Number=Sing"; "_": no features; "": not set) to a label; "" if both are ""."""
+        if not pos and not morph:
             return ""
         feats = Morphology.feats_to_dict(morph)
         if pos:
@@ -81,7 +81,7 @@ class SentAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of "S" for each sentence start of a Doc, of "I" for other tokens, 0 for tokens without a mark."""
-        signs = column_of(doc, "SENT_START")
+        signs = token_values(doc, "SENT_START")
         hash_of_sign = {sign: get_string_id(label) for sign, label in self.starts.items()}
         hashes = map_unique(signs, lambda sign: hash_of_sign.get(sign, 0))  # 0: a token without a mark
         hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label

@@ -92,19 +92,19 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(gold_labels), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return (0 for the document, hash) of each rejected category; None if there are none, or if values tell enough."""
+        """Return (0 for the document, hash) of rejected categories; None without yes/no answers, or if `doc.cats` suffices."""
         # Each overlapping category has a value, which decides. With two exclusive ones a no to one is a yes to the other.
         needs_no_rejections = self.kind.overlapping or len(self.labels) == 2
         return None if needs_no_rejections else super().rejected_labels(example)
 
     def is_gold(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n label hashes whether each is right; overlapping ones are if the gold value exceeds 0.5. units: All 0."""
+        """Return whether each of n label hashes is right: if overlapping, whether its gold value exceeds 0.5. units: All 0."""
         if not self.kind.overlapping:
             return super().is_gold(example, units, hashes)
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, units: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return for n label hashes whether the gold decides if each is right; overlapping ones need a value. units: All 0."""
+        """Return whether the gold decides on each of n label hashes: if overlapping, whether it has a value. units: All 0."""
         if not self.kind.overlapping:
             return super().is_known(example, units, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
@@ -123,10 +123,10 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    Of exclusive categories it is the one with the highest value above 0. If there is none, it is the only one without a value,
-    if annotators rejected the others; else the Doc's only category with a value above 0, which the component does not know. Of
-    overlapping ones it is the one with the highest value above 0.5, or "(none)". categories (CatsAnnotation): Reads the
-    predicted Docs.
+    Of exclusive categories the one with the highest value above 0 counts. Without a value above 0 there are two more cases. If
+    annotators rejected all categories but one, this last one counts. If the Doc has a value above 0 only for one category that
+    the component does not know, that one counts. Of overlapping categories the one with the highest value above 0.5 counts,
+    else "(none)". categories (CatsAnnotation): Reads the predicted Docs.
     """
 
     def __init__(self, categories: CatsAnnotation):

@@ -22,11 +22,11 @@ class Kind:
     of_documents: Labels belong to documents, not to tokens. of_entities: The spans are the entities of a Doc. of_links: Labels
     are identities of entities, each on the entity's first token. of_arcs: Labels are those of dependency arcs, whose heads must
     be right, too; spans are sentences, and commands show tokens by default. overlapping: A unit may have several gold labels.
-    any_label: Only heads are compared; labels may differ. has_types: Labels are types of spans, "O" outside. has_prefixes:
+    any_label: Only heads are compared, so any label is right. has_types: Labels are types of spans, "O" outside. has_prefixes:
     Labels are BILUO tags. first_unit: The first unit of a Doc that may have a label. no_label_names: Names in the gold for "no
-    label". label_words, span_words: Words for a label and a span, (singular, plural). span_event: Text for users on when a span
-    is right; if it is set, the Annotation defines `evaluate_spans`, if "", a setting of the pipe decides. accuracy_name: Name
-    of the share of right labels. rejected_key: Key of the span group (on gold Docs) of rejected labels.
+    label". label_words, span_words: Words for a label and a span, (singular, plural). span_event: A text for users that says
+    when a span is right, as `evaluate_spans` of the Annotation decides; "" if a setting of the pipe decides. accuracy_name:
+    Name of the share of right labels. rejected_key: Key of the span group (on gold Docs) of rejected labels.
     """
 
     of_documents: bool = False

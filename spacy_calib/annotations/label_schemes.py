@@ -101,29 +101,31 @@ def read_scheme(
     """Match the labels of some gold data with the labels of a component.
 
     labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold. table
-    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Maps from labels to further names.
-    user_map (Mapping | None): Label of the component -> its name in this gold; if given, it alone decides. rejected_labels
-    (Iterable): Labels that annotators rejected; they decide what LOC means only if no label of a location was accepted.
+    (Mapping): Label of the component -> its name in the pipe, "" if the pipe drops it. extra_maps (Iterable): Maps from labels
+    to further names. user_map (Mapping | None): Label of the component -> its name in this gold; if given, it alone decides.
+    rejected_labels (Iterable): Labels that annotators rejected; they decide what LOC means only if no location was accepted.
     """
     maps, gold_names = [table, *extra_maps, COARSE], dict.fromkeys([*counts, *rejected_labels])
     loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}  # LOC, and its names in the maps
+    # True: the gold's LOC means all locations. False: only LOC. None: this plays no role, so LOC is matched like other labels.
     is_coarse = None if user_map is not None else _is_coarse(labels, counts, gold_names, maps, loc_names)
-    first_of: dict[str, str] = {}
+    first_of: dict[str, str] = {}  # label -> the first label that means the same in the gold
     gold: dict[str, str] = {}
     for name in gold_names:
         if user_map is not None:
             meant_labels = [label for label in labels if user_map.get(label, label) == name]
-        elif is_coarse is not None and name in loc_names:
+        elif name in loc_names and is_coarse is not None:  # what LOC means depends on the other gold labels
             meant_labels = _locations_meant(name, labels, table, loc_names, is_coarse)
         else:
             meant_labels = _labels_meant(name, labels, maps)
-        if meant_labels:  # all get the same first label: that of an earlier gold label that means one of them, if any
+        if meant_labels:  # an earlier gold label may mean one of them, too: then all of them share its first label
             first = next((first_of[label] for label in meant_labels if label in first_of), meant_labels[0])
             for label in meant_labels:
                 first_of.setdefault(label, first)
             gold[name] = first
-    # If no gold label matches, the gold has other names, and nothing shows which labels it never uses.
-    unused_labels = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
+    # Labels that the pipe drops play no role. If no gold label matches, nothing shows which labels the gold never uses.
+    compared_labels = [label for label in labels if table.get(label, label) != ""] if gold else []
+    unused_labels = tuple(label for label in compared_labels if label not in first_of)
     return LabelScheme(table, first_of, gold, unused_labels, is_coarse)
 
 
@@ -159,19 +161,19 @@ def _locations_meant(
     table: Label -> its name in the pipe. loc_names: Names that may mean LOC. is_coarse: Whether LOC means all locations.
     """
     locations = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
-    # Locations with another name in the pipe are left out. But the gold label LOC always means the label LOC.
-    locations = [label for label in locations if table.get(label, LOC) in loc_names or (label == LOC and name == LOC)]
+    # Locations to which the pipe gives another name than LOC's are left out. But the gold label LOC always means the label LOC.
+    locations = [label for label in locations if table.get(label, LOC) in loc_names or label == name == LOC]
     if is_coarse:
         return locations
-    # Outside of a coarse scheme the name means one label: LOC, or else the first that the pipe calls so.
+    # The name means a single label: LOC, or else the first of GPE and FAC to which the pipe itself gives a name of LOC.
     return [label for label in locations if label == LOC or label in table][:1]
 
 
 def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels that the pipe (maps[0]) calls `name`; else the label `name`; by another map; COARSE[name]; or []."""
-    table, *extra_maps = maps  # `maps`: first label -> its name in the calib pipe; then label -> another name
-    candidates = [
-        [label for label in labels if table.get(label) == name],  # those with this name in the calib pipe
+    """Return the labels of a component that the gold label `name` means, by the first rule that finds any; [] if none does."""
+    table, *extra_maps = maps  # label -> its name in the calib pipe; then maps from labels to other names
+    candidates = [  # one list of labels for each rule
+        [label for label in labels if table.get(label) == name],
         [label for label in labels if label == name],
         *([label for label in labels if names.get(label) == name] for names in extra_maps),
         [label for label in labels if label == COARSE.get(name)],  # a coarse label, if the gold label is fine
@@ -181,7 +183,8 @@ def _labels_meant(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, 
 
 def coarse_name(label: str) -> str:
     """Return the coarse type (PER, LOC or ORG) of a common entity label such as "Person"; "" for any other label."""
-    return next((COARSE.get(name, name) for name, synonyms in _COMMON.items() if label.upper() in (name, *synonyms)), "")
+    names = (name for name, synonyms in _COMMON.items() if label.upper() in (name, *synonyms))
+    return next((COARSE.get(name, name) for name in names), "")
 
 
 def span_confusions(
@@ -207,8 +210,8 @@ def propose_gold_labels(
 ) -> dict[str, str]:
     """Propose for each label of a component one of the unknown gold labels that it may mean: label -> gold label.
 
-    It is a common synonym or else the most frequent gold label on the label's spans, on at least _MIN_SPANS of them. A label
-    without such a gold label has no proposal. unknown (Collection[str]): Gold labels that the component lacks.
+    The proposal is a common synonym, or else the most frequent gold label on the spans of the label, if it is on _MIN_SPANS of
+    them or more. Other labels have no proposal. unknown (Collection[str]): Gold labels that the component lacks.
     confusions (Mapping): (predicted label, gold label) -> number of spans.
     """
     proposals: dict[str, str] = {}

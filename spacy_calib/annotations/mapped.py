@@ -28,15 +28,15 @@ class MappedAnnotation(Annotation):
     """The labels of another annotation (`inner`), replaced by those of the gold. table: Label -> gold label, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
-        """Read Docs with `inner`, but map predicted labels by `table`, and read gold labels with `inner.in_scheme`."""
+        """Map the labels that `inner` reads from predicted Docs. Gold Docs have gold labels, so their labels are not mapped."""
         self.inner, self.table, self.kind = inner, dict(table), inner.kind
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         evaluate_spans: Any = type(inner).evaluate_spans  # None, or a function: called with `self`, it compares mapped labels
         self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)
         self._no_counterpart = OUTSIDE if self.kind.has_types else ""  # the gold label of labels that are mapped to ""
-        self._gold = inner.in_scheme(self.counterpart)  # reads gold Docs
-        # Methods that a label map does not change are those of the two annotations.
+        self._gold = inner.in_scheme(self.counterpart)  # reads gold Docs: `inner`, or for categories one with those of the gold
+        # A label map changes neither the units and spans of a Doc, which `inner` reads, nor gold labels, which `_gold` reads.
         for name in ("n_units", "unit_texts", "spans_on", "known_tokens"):
             setattr(self, name, getattr(inner, name))
         for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):

@@ -35,7 +35,7 @@ class GoldSpans:
         """Read the accepted and rejected spans of a gold Doc. event (str): "article" cuts leading articles from them."""
 
         def keys_of(spans: Iterable[_SpanKey]) -> frozenset[_SpanKey]:
-            return frozenset((first_token(doc, start, end, event), end, label) for start, end, label in spans)
+            return frozenset((skip_article(doc, start, end, event), end, label) for start, end, label in spans)
 
         rejected_spans, comparison = rejected_in(annotation, doc), get_label_comparison(doc, annotation.name)
         accepted_spans = [(span.start, span.end, span.label) for span in annotation.spans_on(doc)]
@@ -43,25 +43,24 @@ class GoldSpans:
         keys = keys_of(accepted_spans if comparison is None else comparison.spans)
         return cls(keys, annotation.known_tokens(doc), None if rejected_spans is None else keys_of(rejected_spans))
 
-    def hit(self, key: _SpanKey, is_match: bool, event: str, labels: Iterable[int]) -> int:
+    def hit(self, start: int, end: int, labels: Iterable[int], is_match: bool, event: str) -> int:
         """Return 1 if a predicted span is right, 0 if it is wrong, -1 if the gold does not decide.
 
         Without yes/no answers the gold decides if all tokens of the span are annotated. With yes/no answers only the tokens of
-        accepted spans are annotated. key: (start, end, label hash) in gold tokens. is_match (bool): Whether a gold span matches
-        by the event. event: Its name, as "exact". labels: Hashes of predicted and gold label; a rejected span has one of them.
+        accepted spans are annotated. start, end: Gold tokens of the span. labels: Hash of its label, and of the gold label for
+        it; a rejected span may have either. is_match: Whether gold spans match the span by the event. event: As in `span_hits`.
         """
-        start, end, _ = key
-        is_known = self.is_annotated[start:end]
+        is_annotated = self.is_annotated[start:end]
         if self.rejected_keys is None:
-            return int(is_match) if is_known.all() else -1
+            return int(is_match) if is_annotated.all() else -1
         if is_match:
             return 1
         if event in ("exact", "article"):
             # One annotated token is enough: a span that overlaps an accepted one, but is not equal to it, is wrong.
-            is_wrong = is_known.any() or any((start, end, label) in self.rejected_keys for label in labels)
+            is_wrong = is_annotated.any() or any((start, end, label) in self.rejected_keys for label in labels)
         else:
-            # "type" and "overlap" compare token by token, and a token that is not annotated may be in a span of the label.
-            is_wrong = is_known.all()
+            # "type" and "overlap" look for tokens in gold spans of the label. A token that is not annotated may be in one.
+            is_wrong = is_annotated.all()
         return 0 if is_wrong else -1
 
     def covered_tokens(self, label: int) -> set[int]:
@@ -69,8 +68,8 @@ class GoldSpans:
         return {token for start, end, span_label in self.keys if span_label == label for token in range(start, end)}
 
 
-def first_token(doc: Doc, start: int, end: int, event: str) -> int:
-    """Return the first token to compare of doc[start:end]: `start`, or the next if `event` "article" skips a, an or the."""
+def skip_article(doc: Doc, start: int, end: int, event: str) -> int:
+    """Return the first token of doc[start:end] to compare: `start`; for `event` "article" the one after a leading article."""
     skips_first = event == "article" and end - start > 1 and doc[start].lower_ in _ARTICLES
     return start + int(skips_first)
 
@@ -113,16 +112,17 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_SpanKey
     scheme = None if comparison is None else comparison.scheme  # of gold with other labels
     hits = []
     for start, end, label in spans:
-        start = first_token(example.predicted, start, end, event)
+        start = skip_article(example.predicted, start, end, event)
         gold_tokens = example.alignment.x2y[start:end]
         if not len(gold_tokens) or (scheme is not None and label in scheme.unused_hashes):
             hits.append(-1)  # not aligned, or a label that the gold never uses
             continue
+        # Gold spans with the same meaning have this label: by the label map, or in another scheme the first that means it.
         gold_label = annotation.gold_span_label(label) if scheme is None else scheme.first_hashes.get(label, label)
         first, last = int(gold_tokens[0]), int(gold_tokens[-1]) + 1
         is_right = is_match(gold, first, last, gold_label)
         # If the Docs have other tokens, aligned spans may differ in text.
         if is_right and event in ("exact", "article"):
             is_right = _squeeze(example.predicted[start:end]) == _squeeze(example.reference[first:last])
-        hits.append(gold.hit((first, last, gold_label), is_right, event, (label, gold_label)))
+        hits.append(gold.hit(first, last, (label, gold_label), is_right, event))
     return np.array(hits, dtype=np.intp)

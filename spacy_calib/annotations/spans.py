@@ -18,12 +18,12 @@ from .annotation import (
     UNKNOWN,
     Annotation,
     Hashes,
-    column_of,
     is_space,
     map_unique,
     mark_rejected,
     rejected_in,
     resolve_gold,
+    token_values,
 )
 from .kinds import BILUO, ENTITIES, LINKS, REJECTED_LINKS, SPANS
 
@@ -119,8 +119,8 @@ class BiluoAnnotation(_EntityTokenAnnotation):
     def label(self, token: Token) -> str:
         if not token.ent_type_:
             return "O" if token.ent_iob else ""
-        follows = token.i + 1 < len(token.doc) and token.nbor().ent_iob == 1
-        prefix = ("B" if follows else "U") if token.ent_iob == 3 else ("I" if follows else "L")
+        follows = token.i + 1 < len(token.doc) and token.nbor().ent_iob == 1  # 1: inside
+        prefix = ("B" if follows else "U") if token.ent_iob == 3 else ("I" if follows else "L")  # 3: the entity's first token
         return f"{prefix}-{token.ent_type_}"
 
 
@@ -218,8 +218,8 @@ class LinkAnnotation(_EntityTokenAnnotation):
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
         """Return how many characters after an entity's first token its last token starts; NO_PARTNER for other tokens."""
-        # Stored with scores, to ignore them if the entity gets another end. Characters, since merging renumbers tokens.
-        starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
+        # A score is stored with its partner, and ignored if the entity gets another end. Merging tokens moves no characters.
+        starts, partners = token_values(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
             partners[entity.start] = starts[entity.end - 1] - starts[entity.start]
         return partners

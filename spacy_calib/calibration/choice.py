@@ -131,9 +131,9 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return which row of `compare` to choose: 0, or 1 if 0 is the raw scores and 1 is worse by its "error" or less."""
+    """Return the index of the trial (of `compare`) to choose: 0, or 1 if 0 is the raw scores and 1 loses by at most "error"."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
-    return int(is_unclear)
+    return 1 if is_unclear else 0
 
 
 def lowest_taken(settings: StepSettings) -> float:
@@ -176,7 +176,7 @@ def make_plan(
 def _with_scaling(
     plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
 ) -> CalibrationPlan:
-    """Fit the scaling to all pairs; return the plan with it and its out-of-fold scores. documents: Of each pair, for folds."""
+    """Fit the scaling to all pairs; return the plan with it and its out-of-fold scores. documents: Document of each pair."""
     scores = scaling.cross_fit(data.pairs, documents, data.n_tags, progress)
     return replace(plan, scaling=scaling, scores=scores)
 
@@ -228,11 +228,12 @@ def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progr
         return
     for base, progress_part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
         plan, context = _with_context(base, data, learn_context, progress_part)
-        plan = plan if context.why else plan.with_context_scores(data)  # why: the context changes no scores of tokens
-        why = context.why or (_FEW_DOCUMENTS if inputs.few_documents and not context.is_required else "")
+        if not context.why:  # `why`, if not "", is the reason that the context changes no scores of tokens
+            plan = plan.with_context_scores(data)
+        why_not_compared = context.why or (_FEW_DOCUMENTS if inputs.few_documents and not context.is_required else "")
         name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
         losses = log_losses(context.held_out, data.kept_pairs.hits)  # held_out: out-of-fold scores, or unchanged ones
-        yield replace(plan, name=name, why=why, size=base.size + int(context.about["size"]), losses=losses)
+        yield replace(plan, name=name, why=why_not_compared, size=base.size + int(context.about["size"]), losses=losses)
 
 
 def _map_plans(

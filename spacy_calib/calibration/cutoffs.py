@@ -128,11 +128,10 @@ class EntityScores:
     def type_probability(self, type_index: int) -> Floats:
         """Return P(type) of each token, shape (n,). type_index (int): Index of the type in `EntityTypes.names`.
 
-        Where the type has no entry, P(type) is below the threshold. It is estimated as the threshold times P(inside an entity);
-        if O has no entry either, which leaves this unknown, as the threshold times the probability of all labels without one.
+        Where the type has no entry, P(type) is below the threshold. It is estimated as the threshold times P(inside an entity).
+        This is unknown without an entry of O; then the factor is the probability of all labels that have no entry.
         """
         without_entry = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
-        # For tokens without an entry of the type, which is below the threshold. P(inside) is known only with an entry of O.
         estimate = self.threshold * np.where(self.has_type(OUT), self.inside_probability, without_entry)
         return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), estimate)
 

@@ -161,9 +161,9 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from saved state whose structure was already checked (by GROUPED).
+        """Rebuild from a saved state that the form GROUPED has checked and read: groups, offsets and summaries are objects.
 
-        load (Callable): Rebuilds one recalibrator from its state by its registered name.
+        load (Callable): Takes the state of a recalibrator, which has its registered name, and returns the recalibrator.
         RAISES InvalidState: a map is not fitted, or the offsets are fitted to other tags and groups.
         """
         offsets = state["pooling"]
@@ -181,5 +181,5 @@ class GroupedRecalibrator:
 def _check_fitted(part: Recalibrator) -> Recalibrator:
     """Return `part`, a map, unchanged. RAISES InvalidState: it is not fitted."""
     if not part.fitted:
-        raise InvalidState("learned", "there")
+        raise InvalidState("learned", "there")  # the message: 'learned' is not there
     return part

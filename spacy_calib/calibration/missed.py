@@ -142,7 +142,7 @@ class EntityTokens:
     def _entities_with(self, tokens: Bools, key: str, per: str) -> Bools:
         """Return whether each gold entity (only of type `key` if `per` is "label") has a token for which `tokens` is True."""
         has_key = np.array([per == "all" or label == key for label in self.entities.labels], dtype=bool)
-        n_before = np.append(0, np.cumsum(tokens))  # number of these tokens before each token: it grows within an entity
+        n_before = np.append(0, np.cumsum(tokens))  # number of these tokens before each token: it grows in an entity with one
         return n_before[self.entities.ends[has_key]] > n_before[self.entities.starts[has_key]]
 
 

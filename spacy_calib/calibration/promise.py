@@ -27,8 +27,9 @@ def expect_promise(scores: Floats, precision: float, seed: int = 0) -> dict[str,
     for n in SIZES if can_reach else ():
         accepted_shares = []  # of each simulated sample; 0 without a cut-off
         for sample in rng.choice(scores, (_N_SIMULATED, n)):
-            # No two scores are equal, so that all samples of a size have the same tests, whose level is computed once.
-            threshold = find_threshold(sample + 1e-9 * rng.random(n), rng.random(n) < sample, np.arange(n), precision)
+            # Noise makes all scores distinct, so that all samples of a size have the same tests, whose level is computed once.
+            distinct_scores, is_right = sample + 1e-9 * rng.random(n), rng.random(n) < sample
+            threshold = find_threshold(distinct_scores, is_right, np.arange(n), precision)
             accepted_shares.append(threshold.share or 0.0)
         if np.count_nonzero(accepted_shares) >= PROBABLY * _N_SIMULATED:
             return {"precision": precision, "answers": n, "accepted": float(np.mean(accepted_shares))}
@@ -52,7 +53,7 @@ def check_promise(hits: NDArray[np.bool_], documents: Ints, precision: float, co
 
 
 def answers_to_check(share_right: float, precision: float, confidence: float = 0.95) -> int | None:
-    """Return the smallest of SIZES that is enough answers to show, with probability PROBABLY, that a precision holds, or None.
+    """Return how many answers show with probability PROBABLY that a precision holds: the least of SIZES, None if none does.
 
     share_right (float): Share of the accepted entities that is right in truth. confidence (float): Confidence of the test.
     """

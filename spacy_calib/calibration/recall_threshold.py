@@ -13,14 +13,13 @@ _WIDER = 5  # the design effect of documents is also computed at a cut-off that 
 def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confidence: float = 0.95) -> float | None:
     """Return the highest cut-off that reaches a recall with a confidence, or None if there is none.
 
-    Scores below a cut-off are missed. A cut-off is wrong if it misses more than a share 1 - recall of n new scores from similar
+    A cut-off misses the scores below it. It is wrong if it misses more than a share 1 - recall of n new scores from similar
     documents. A wrong cut-off is returned for at most a share 1 - confidence of data sets. Cut-offs are tested from low to high
-    until one fails. The p value is the probability that too many new scores are missed, given how many observed ones are
-    (Thatcher 1964). Higher cut-offs miss more, so a wrong one is returned only if the lowest wrong one passes, and many tests
-    need no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). Scores of one document are
-    alike: a design effect turns n into a number of independent scores. scores (Floats): Scores of the tokens of gold entities,
-    shape (n,). documents (Ints): The document of each token. recall, confidence (float): In (0, 1). RAISES C001: a number out
-    of range. C002: lengths differ.
+    until one fails. Higher cut-offs miss more, so a wrong one is returned only if the lowest wrong one passes its test. Thus
+    many tests need no correction (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021).
+    scores (Floats): Scores of the tokens of gold entities, shape (n,). documents (Ints): The document of each token. Scores of
+        one document are alike, so n is reduced to a number of independent scores. recall, confidence (float): In (0, 1).
+    RAISES C001: a number out of range. C002: lengths differ.
     """
     check_shares(recall=recall, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"document": documents})
@@ -61,7 +60,6 @@ def _effects_at_cutoffs(documents: Ints, n_missed: Ints, share: float) -> Floats
     share (float): Allowed share of missed scores.
     """
     effects = design_effects(documents)
-    # Few missed scores do not show yet how alike the scores of a document are; at a wider cut-off there are more.
     n_missed_wider = max(1, int(min(_WIDER * share, 0.5) * len(documents)))
     return np.maximum(effects[n_missed], effects[n_missed_wider])
 
@@ -88,7 +86,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens all tokens are worth (Kish 1965). sizes, n_found: Tokens, found ones by document."""
+    """Return how many independent tokens all are worth (Kish 1965). sizes, n_found: Tokens and found tokens by document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

@@ -82,7 +82,7 @@ class MissingPart(ValueError):
 
 
 def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> bytes:
-    """Return plain data and arrays as bytes with a checksum. format (kind of state), version: Stored, checked by `unpack`."""
+    """Return plain data and arrays as bytes with a checksum. `unpack` checks `format`, the kind of state, and `version`."""
     import srsly
 
     body = srsly.msgpack_dumps(state)
@@ -90,12 +90,12 @@ def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> b
 
 
 def unpack(data: bytes, format: str) -> Any:
-    """Read bytes of `pack`. RAISES UnreadableState: damaged, or of another `format`. OtherVersion: not of FORMAT_VERSION."""
+    """Return the state in bytes of `pack`. RAISES UnreadableState: damaged, or not of `format`. OtherVersion: other version."""
     try:
         outer = _decode(data)
         if outer["format"] != format:
             raise ValueError(f"format {outer['format']!r}")
-        version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]  # memoryview: only bytes
+        version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]  # memoryview refuses other types
         if type(version) is not int:
             raise ValueError(f"format version {version!r}")
     except Exception as error:
@@ -131,14 +131,14 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     make = find(kind, saved_part[kind])
     if make is None:
         raise MissingPart(saved_part[kind])
-    # A setting may be another part of its kind, as a prototype.
+    # A setting may be another part of the same kind: the map within a ScalingBinning, for instance.
     settings = {
         key: make_part(value, find) if isinstance(value, dict) and kind in value else value
         for key, value in saved_part["settings"].items()
     }
     try:
         part = make(**settings)
-    except MissingPart:
+    except MissingPart:  # of a registered function that rebuilds parts itself
         raise
     except Exception as error:  # whatever a registered function raises for settings that it does not know
         raise InvalidState("settings", f"what {saved_part[kind]} takes ({brief(error, 160)})") from None

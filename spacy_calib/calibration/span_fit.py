@@ -85,7 +85,7 @@ class SpanFit:
 
 
 def held_out_scores(data: SpanData, groups: Groups) -> Floats:
-    """Score each known span (on a Doc, with gold) by a map fitted to other folds; raw if one document. groups: Of labels."""
+    """Score each known span (on a Doc, with gold) by a map fitted to other folds. With one document return the raw scores."""
     spans, pairs = data.known_spans, data.pairs
     if len(np.unique(data.known_documents)) < 2:
         return pairs.scores

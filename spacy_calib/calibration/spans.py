@@ -226,7 +226,7 @@ class SpanCalibration:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
-        """Rebuild a calibration from a state whose values are objects already. The form SPANS reads all but the context."""
+        """Rebuild a calibration from a state in which maps, cut-offs, context and adaptations are objects, not plain data."""
         chosen, candidates = state["span_maps"] or (None, None)
         adaptations = tuple(state["span_adaptations"] or ())
         return cls(chosen, candidates, context=state["span_context"], cutoffs=state["cutoffs"], adaptations=adaptations)

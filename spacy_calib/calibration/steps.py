@@ -22,12 +22,12 @@ _COLUMNS = ("rows", "tags", "raw", "scores", "levels")
 class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps so far.
 
-    rows (Ints): The token, document or span that each prediction is about, ascending. tags (Ints): Column of its label. raw,
-        scores (Floats): Its probability from the source, and after the steps so far. levels (NDArray[int8] | None): KEPT if it
-        reaches the threshold (a span: if it is on the Doc); else OUTPUT_ONLY if all steps calibrate it, INPUT_ONLY if only a
-        scaling reads it. None if all are KEPT. spans (Spans | None): The spans that `rows` counts. words (Words | None): The
-        words of all tokens, for a context of tokens. view (TokenView | None): Scores and features of all tokens, for a context
-        of spans.
+    rows (Ints): Index of the token, document or span that each prediction is about, ascending. tags (Ints): Column of its
+        label. raw, scores (Floats): Its probability from the source, and after the steps so far. levels (NDArray[int8] | None):
+        KEPT: it reaches the threshold (a span: it is on the Doc). OUTPUT_ONLY: it does not, but all steps calibrate it.
+        INPUT_ONLY: only a scaling reads it. None if all are KEPT. spans (Spans | None): The spans, to which `rows` are indices.
+        words (Words | None): The words of all tokens, for a context of tokens. view (TokenView | None): Scores and features of
+        all tokens, for a context of spans.
     """
 
     rows: Ints

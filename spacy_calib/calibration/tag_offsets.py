@@ -31,8 +31,8 @@ _SEARCH_TOLERANCE = 1e-3
 class Offsets(Serializable):
     """One offset for each unit, where a unit is a tag or a group of tags.
 
-    values (Floats): What is added to the log-odds of each (token, tag) pair of a unit, (n_units,); 0 for one without pairs.
-    strength (float): L2 penalty, strength / 2 times the squared offset: the inverse prior variance of the offsets.
+    values (Floats): What is added to the log-odds of each (token, tag) pair of a unit, (n_units,); 0 for a unit without pairs.
+    strength (float): Of the L2 penalty, which is strength / 2 times the squared offset. It is the inverse prior variance.
     """
 
     values: Floats = saved_field(floats())
@@ -42,8 +42,8 @@ class Offsets(Serializable):
 def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int) -> Offsets:
     """Fit one offset per unit (tag or group) by minimum log loss plus an L2 penalty, by Newton's method for all units at once.
 
-    The strength of the penalty is the one of maximum evidence from 2^-6 to 2^11 (or infinity, which makes all offsets 0), with
-    offsets integrated out (empirical Bayes, by Laplace's approximation for each unit).
+    The strength of the penalty has the maximum evidence among powers of 2 from 2^-6 to 2^11 and infinity (all offsets are 0).
+    The evidence integrates over the offsets, by Laplace's approximation for each unit (empirical Bayes).
     margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
     """
     return Offsets(*_OffsetProblem(margins, hits, units, n_units).choose_strength())
@@ -61,9 +61,9 @@ def average_offsets(
 
     This is for few pairs, which cannot determine one strength. The strength of the result is the one of maximum evidence.
     margins (Floats): Log-odds of n pairs. hits, units: Whether each pair hits, and its unit in [0, n_units), -1 for none.
-    weights (Floats | None): Weight of each pair; None for 1. outlier_weights (Floats | None): If given, each unit is an outlier
-        with a prior probability of one in twenty, such as a tag that other annotators use differently: its offset is hardly
-        shrunk, and is fitted with these weights. None allows no outliers.
+    weights (Floats | None): Weight of each pair; None for 1. outlier_weights (Floats | None): None allows no outliers. Else a
+        unit may be an outlier, for instance a tag that other annotators use differently, with a prior probability of 1 / 20.
+        The offset of an outlier is fitted with these weights, and hardly shrunk.
     """
     outliers = None if outlier_weights is None else _OffsetProblem(margins, hits, units, n_units, outlier_weights)
     return Offsets(*_OffsetProblem(margins, hits, units, n_units, weights).average_over_strengths(outliers))
@@ -106,8 +106,8 @@ class _OffsetProblem:
     def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
         """Return the weighted log loss of each unit, (n_units,): the sum over its pairs of softplus(x) - hit * x.
 
-        shifted_margins (Floats): x, the log-odds of each sorted pair plus the offset of its unit. offsets (Floats): The offsets
-            in x, (n_units,). The sum of hit * x needs only these and two stored sums: of hits, and of hits times log-odds.
+        shifted_margins (Floats): x, the log-odds of each sorted pair plus the offset of its unit. offsets (Floats): The offset
+            of each unit, (n_units,). The sum of hit * x is that of hit * log-odds plus that of hit * offset.
         """
         return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
@@ -216,7 +216,7 @@ class TagOffsets(Serializable):
         return adjusted_scores
 
     def adjust_margins(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return margins (log-odds) plus the offsets of tag and group. Margins with offsets are clipped first, as in fits."""
+        """Return margins (log-odds) plus the offsets of tag and group. As in `predict`, margins with an offset are clipped."""
         offsets = self.sum_offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 

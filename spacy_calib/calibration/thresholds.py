@@ -25,9 +25,8 @@ class Threshold:
 
     cutoff (float | None): Minimum score that is accepted; None if no cut-off reaches the precision with the confidence.
     spans (int): Number of spans. kept (int): Number at or above the cut-off. right (int): Number of these that are right.
-    low, high (float | None): Prediction interval: with the confidence, the precision on as many spans of new documents of this
-        kind lies in it. `low` is lower than for a cut-off chosen in advance, since a cut-off is chosen where the precision on
-        these data is high, and it may be less high elsewhere.
+    low, high (float | None): Prediction interval. If the cut-off keeps as many spans of new documents of this kind, it contains
+        their precision with the confidence. `low` allows for the choice of a cut-off with a high precision on these data.
     """
 
     cutoff: float | None
@@ -54,12 +53,12 @@ def find_threshold(
     """Find the lowest cut-off that reaches a precision with a confidence.
 
     Each cut-off has an exact binomial test of the precision of the spans it keeps. From several starts, cut-offs are tested
-    towards lower scores until one fails (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), all at a
-    level so low that with the confidence no wrong one passes by chance. The lowest that passes is taken.
+    towards lower scores until a test fails (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The
+    level of the tests is so low that with the confidence no cut-off below the precision passes. The lowest to pass is taken.
     scores (Floats): Calibrated score of each span, (n,). hits: Whether each span is right, (n,). documents (Ints): The
         document of each span; spans of one document count for less if they are right or wrong together.
-    precision, confidence (float): In (0, 1). RETURNS (Threshold): Its `cutoff` is None if none passes. RAISES C001: a number
-        out of range. C002: lengths differ.
+    precision, confidence (float): In (0, 1). RETURNS (Threshold): Its `cutoff` is None if no cut-off passes.
+    RAISES C001: a number is out of range. C002: lengths differ.
     """
     check_shares(precision=precision, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"hit": hits, "document": documents})
@@ -106,21 +105,21 @@ def _find_starts(n_kept: Ints, size: Floats, precision: float, error: float) -> 
     The first keeps just enough spans to pass if all are right; the last keeps all. n_kept (Ints), size (Floats): Number of kept
     spans, and of independent ones, at each cut-off. precision (float): The required one. error (float): 1 - confidence.
     """
-    # With fewer spans a test at an equal part of the error rate fails even if all are right (the p value is precision ** size).
+    # If all of `size` spans are right, the p value is precision ** size. It must reach an equal part of the error rate.
     is_enough = size >= log(error / _STARTS) / log(precision)
     first = n_kept[is_enough.argmax() if is_enough.any() else -1]
-    # A little less, since the last number may be rounded to more spans than there are.
+    # 1e-12 less, since the last number may be rounded to more spans than there are.
     return np.unique(np.searchsorted(n_kept, np.geomspace(first, n_kept[-1], _STARTS) * (1 - 1e-12)))
 
 
 def _shared_level(size: Floats, precision: float, error: float) -> float:
-    """Return the significance level of all tests at which P(the first test of any sequence passes wrongly) = error.
+    """Return the significance level for all tests of `find_threshold` at which a wrong cut-off passes with P = `error`.
 
-    Wrongly: the precision is just missed at all cut-offs. Tests share spans and tend to pass together, so the level can be
-    above error / n_starts (as in Westfall and Young 1993, by simulation). Later tests add almost nothing: a sequence errs only
-    if the first wrong cut-off that it tests passes, and sequences that start higher share that one. precision (float): The
-    promise. error (float): The probability to solve for.
-    size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
+    The level is that at which P(any start passes) = error if the precision is just missed at all starts. Tests share spans, and
+    tend to pass together, so the level can be above error / n_starts (as in Westfall and Young 1993, by simulation). The later
+    tests hardly raise P: the first wrong cut-off that is tested must pass, and it is the same one from all starts above it.
+    size (Floats): Number of independent spans that each start keeps, (n_starts,), ascending except for the effect of documents.
+    precision, error (float): The required precision, and 1 - confidence.
     """
     sizes = np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64)  # whole numbers that never fall
     return _level_of(tuple(sizes.tolist()), precision, error)
@@ -128,38 +127,40 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
 
 @lru_cache(maxsize=64)
 def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
-    """Return the level at which P(any first test passes) = error, if P(a span is right) = precision. sizes: Spans per test."""
-    # Each walk has the number of right spans among the first n, for each size n, if each span is right with P = precision.
+    """Return the level at which P(any start passes) = error, if P(a span is right) = precision. sizes: Spans at each start."""
+    # A walk simulates the number of right spans among the first n, for each size n.
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
     lowest_p_values = np.ones(_WALKS)  # of each walk
     for n, n_right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
         p_values = binomial_p_values(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
         lowest_p_values = np.minimum(lowest_p_values, p_values[n_right])
-    # At the level, a share `error` of the walks passes, less one standard error, since the simulation is not exact.
+    # A walk passes if its lowest p value is at most the level. The level is the highest at which no more than a share `error`
+    # of the walks passes, less one standard error, since the simulation is not exact.
     n_passing = error * _WALKS
-    first_too_high = np.sort(lowest_p_values)[int(n_passing - sqrt(n_passing))]
-    levels = lowest_p_values[lowest_p_values < first_too_high]
+    too_high = np.sort(lowest_p_values)[int(n_passing - sqrt(n_passing))]
+    levels = lowest_p_values[lowest_p_values < too_high]
     return max(error / len(sizes), float(levels.max(initial=0.0)))  # never lower than Bonferroni's level
 
 
 def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
     """Return how many independent spans carry as much information as the spans kept at each cut-off, shape (n_cutoffs,).
 
-    That is their number over the design effect of documents (Kish 1965). right, documents: Whether each span is right, and
+    It is their number divided by the design effect of documents (Kish 1965). right, documents: Whether each span is right, and
     its document, by falling score, (n_spans,). n_kept, n_right (Ints): Spans kept at each cut-off, and right ones (n_cutoffs,).
     """
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
-    # The effect is the sum over documents of (k - share * n)^2 over its expected value for independent spans, where n spans of
-    # a document are kept and k of these are right.
+    # The effect is the sum over documents of (k - share * n)^2, divided by its expected value for independent spans. Of a
+    # document, n spans are kept, and k of these are right; kk, kn and nn are the sums of k^2, k n and n^2.
     kk, kn, nn = _sums_over_documents(right, documents)[n_kept - 1].T
     share = n_right / n_kept
     residual = kk - 2 * share * kn + share**2 * nn
     independent = n_kept * share * (1 - share)
     effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(n_kept)), where=independent > 0))
-    # A few spans can all be right by chance and show no effect. So it is at least that of the correlation in all spans (at -1).
-    mean_others = nn / n_kept - 1  # mean number of other spans in a span's document
+    # A few spans can all be right by luck, and show no effect. So the effect is at least what the correlation would cause that
+    # the spans of a document have at the last cut-off (-1), which keeps all spans.
+    mean_others = nn / n_kept - 1  # mean number of other kept spans in a span's document
     correlation = (effect[-1] - 1) / mean_others[-1] if independent[-1] > 0 else 1.0
     return sizes / np.maximum(effect, 1 + min(1.0, correlation) * mean_others)
 
@@ -170,12 +171,12 @@ def _sums_over_documents(right: NDArray[np.bool_], documents: Ints) -> Floats:
     Of a document, n spans are kept, of which k are right. right, documents: As for `effective_sizes`, by falling score.
     """
     order = np.argsort(documents, kind="stable")  # by document, then as before
-    first = np.append(True, documents[order][1:] != documents[order][:-1])
-    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))  # index of the first span of the document
+    is_first = np.append(True, documents[order][1:] != documents[order][:-1])  # of its document
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))  # index of the first span of the document
     hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
     # The numbers n and k of each span's document, if this span is the last one kept.
-    n: Ints = np.arange(len(order)) - start + 1
-    k: Ints = n_hits - (n_hits - right[order])[start]
+    n: Ints = np.arange(len(order)) - first + 1
+    k: Ints = n_hits - (n_hits - hit)[first]  # hits up to this span, less those before its document
     # Keeping a span adds this to k^2, k n and n^2 of its document: they were (k - hit)^2, (k - hit) (n - 1) and (n - 1)^2.
     increments = np.empty((len(order), 3))
     increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)

@@ -36,7 +36,7 @@ class FitData:
     documents (Ints): Document of each pair, ascending. n_tags (int): Number of tags. threshold (float): The lowest score kept.
     unlabelled_pairs (Pairs), unlabelled_documents (Ints): Pairs of tokens without gold, whose hits have no meaning.
     words (Any): The words of all tokens, which a context reads; None without context.
-    is_complete (bool): Whether each pair of a token with gold is known to be a hit or a miss.
+    is_complete (bool): Whether gold decides on all pairs of tokens with gold; the answer "not a PERSON" does not.
     """
 
     pairs: Pairs
@@ -181,7 +181,7 @@ def score_unlabelled(data: FitData, plan: CalibrationPlan, calibration: TokenCal
 
 
 def before_maps(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Predictions:
-    """Return the input of the maps for a plan that uses no context: all pairs that reach the threshold, also without gold."""
+    """Return what the maps get as input in a plan without context: pairs that reach the threshold, with gold and without."""
     assert calibration.maps is not None
     first_steps = calibration.steps[: calibration.steps.index(calibration.maps)]  # they cut off pairs below the threshold
     unlabelled_scores = apply_steps(first_steps, Predictions.of_pairs(data.unlabelled_pairs, data.threshold)).scores

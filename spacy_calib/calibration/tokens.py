@@ -44,10 +44,10 @@ class CalibratedEntries:
 
 @dataclass(eq=False)
 class PredictedLabels:
-    """The labels that tokens have on the Docs; some may be below the threshold, for instance if another component set them.
+    """The labels that tokens have on the Docs. A label may be below the threshold of the pipe if another component set it.
 
-    hashes (NDArray[uint64]): Hash of each token's label, 0 for none. column_hashes (NDArray[uint64]): Hash of each column's
-    label. find_columns (Callable): Returns the column of each token's label, below 0 for none.
+    hashes (NDArray[uint64]): Hash of each token's label, 0 for none. column_hashes (NDArray[uint64]): Hash of each label that
+    the source scores. find_columns (Callable): Returns the index in `column_hashes` of each token's label, below 0 for none.
     """
 
     hashes: NDArray[np.uint64]
@@ -55,12 +55,12 @@ class PredictedLabels:
     find_columns: Callable[[], Ints]
 
     def add_to(self, predictions: Predictions, scores: Scores) -> Predictions:
-        """Return the predictions, with an entry added for each label on the Docs whose probability is below the threshold.
+        """Return the predictions, with an OUTPUT_ONLY entry added for each label on the Docs that is below the threshold.
 
-        scores (Scores): The probabilities of the source. A label on the Docs that has none is not added.
+        scores (Scores): The probabilities of the source. A label without a probability is not added.
         """
         is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
-        if predictions.levels is not None:  # an entry below the threshold, which only a scaling reads, does not count
+        if predictions.levels is not None:  # INPUT_ONLY entries, which only a scaling reads, do not count
             is_predicted &= predictions.is_kept
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):
             return predictions  # each label on the Docs has an entry
@@ -147,8 +147,7 @@ class TokenCalibration:
         """Return the calibrated probabilities of all entries whose raw probability reaches the threshold.
 
         scores (Scores): Probabilities of the source. words (Words | None): The words of all tokens, which a context reads.
-        predicted_labels (PredictedLabels | None): The labels on the Docs. Those that do not reach the threshold are calibrated
-            too, as `below_threshold` of the result.
+        predicted_labels (PredictedLabels | None): Labels on Docs; those below the threshold get scores in `below_threshold`.
         """
         # A scaling also reads entries below the threshold.
         lowest = threshold if self.scaling is None else min(threshold, FLOOR)
@@ -156,7 +155,7 @@ class TokenCalibration:
         predictions = Predictions.of_pairs(marginals, threshold, words)
         if predictions.levels is not None:  # some entries are below the threshold
             marginals = marginals.take(predictions.kept_indices)
-        if predicted_labels is not None and marginals.names is None:  # entries below the threshold have no names
+        if predicted_labels is not None and marginals.names is None:  # lemmas have names only above the threshold
             predictions = predicted_labels.add_to(predictions, scores)
         results = apply_steps(self.steps, predictions)
         if results.levels is None:
@@ -201,7 +200,7 @@ class TokenCalibration:
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
-    """Return the tokens for which the source has no scores (as in entities set before it ran). rows: Token of each entry."""
+    """Return the tokens without scores, such as those of entities set before the component. rows: Token of each score."""
     empty_rows = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(empty_rows):
         return empty_rows

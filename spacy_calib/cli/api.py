@@ -58,9 +58,9 @@ def fit(
         .conllu file or a folder of them; `gold` adds more. output (str | Path): Folder to write; `force` replaces a pipeline.
         component (str | None): Component to calibrate; None lets the command choose, by default the tagger. train_data: Gold to
         count tag frequencies in. method, groups, event: How scores are calibrated, the number of groups of tags, and when a
-        prediction is right. attr (str | None): Prefix of attributes, pipe name. config: File with settings. overrides (dict |
-        None): Dotted settings, such as {"components.calib.threshold": 0.01}. label_map: Component label -> gold label. The
-        others are the options of the command, which `python -m spacy calib fit --help` describes.
+        prediction is right. attr (str | None): Name of the pipe and prefix of its attributes. config: File with settings.
+        overrides (dict | None): Dotted settings, {"components.calib.threshold": 0.01}. label_map: Component label -> gold
+        label, a dict or "PERSON=PER,GPE=LOC". The others are options that `python -m spacy calib fit --help` describes.
     RETURNS (Calibrator): The calib pipe that was written; its `fit_info` has the tables of its fit. A calibrated pipeline keeps
         its calibration, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: any error in the input.

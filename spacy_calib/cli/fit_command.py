@@ -154,7 +154,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[
     fit that is worse than raw scores may be written. RAISES C130: a fit is worse, and not `always`.
     """
     if len(fits) == 1 and fits[0].choice != FIT:
-        old_nlp, _ = fits[0].reopen_present(reload)  # with the old calib pipe as it was, or adapted
+        old_nlp, _ = fits[0].reopen_present(reload)  # nothing new is written: with the old calib pipe as it was, or adapted
         return old_nlp
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
@@ -244,7 +244,5 @@ def check_fit(info: FitInfo) -> None:
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
-        # [-2]: "Isotonic" of "spacy-calib.Isotonic.v1"
-        raise calib_error(
-            "C130", method=info.method.split(".")[-2], rows=f"{info.kind.unit}s", more="give more data", **figures
-        )
+        method = info.method.split(".")[-2]  # "Isotonic" of "spacy-calib.Isotonic.v1"
+        raise calib_error("C130", method=method, rows=f"{info.kind.unit}s", more="give more data", **figures)

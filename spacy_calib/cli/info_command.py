@@ -60,8 +60,7 @@ def info(
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """Return what `info` shows of a fitted calib pipe as plain data: settings, facts of the fit (`FitInfo.state`), "groups".
 
-    Each group is a dict with "group" (name), "fallback" (another map that it uses, and why, or ""), "pairs" (number)
-    and "tags": label -> gold frequency.
+    Each group has "group" (name), "fallback" (the other map it uses and why, or ""), "pairs" (number), "tags": label -> count.
     """
     from ..pipe.label_names import shown_columns, shown_keys
 
@@ -221,10 +220,9 @@ def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
 def show_selection(selection: Mapping[str, Any]) -> None:
     """Print the candidates that cross-validation compared, and which were left out. selection: `fit_info.selection`."""
     msg.divider(f"Chosen by cross-validation over {count_in_words('document', selection['documents'])}")
+    chosen = selection["chosen"]
     columns = (
-        TableColumn(
-            "Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l", 46
-        ),
+        TableColumn("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == chosen else name, "l", 46),
         TableColumn("Size", "size", whole),
         *(TableColumn(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
     )
@@ -235,7 +233,7 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 
 
 def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
-    """Describe the strengths of the penalties on offsets of tags and groups, None if these are 0. "" for a fit without any."""
+    """Describe the strength of the L2 penalty on the offsets of tags and of groups (None: they are 0); "" without offsets."""
     if tag_offsets is None:
         return ""
     strengths = {"of tags": tag_offsets["strength"], "of groups": tag_offsets["group_strength"]}

@@ -114,7 +114,7 @@ def read_targets(
     """Parse and check these options of `threshold`; return what the cut-offs have to reach.
 
     RAISES C307: neither precision nor recall, nor --check. C056: a share, or the confidence, is no number or out of range;
-    --recall with --per group or a precision of each label; --check with a precision, a recall or --apply.
+    --recall with --per group or with precisions of several labels; --check with a precision, a recall or --apply.
     """
     shares = None if precision is None else read_precision(precision)
     if check:
@@ -127,7 +127,7 @@ def read_targets(
         check_option("--precision", share is None or 0 < share < 1, "between 0 and 1", share)
     check_option("--recall", recall is None or 0 < recall < 1, "between 0 and 1", recall)
     if isinstance(shares, dict):
-        per = "label"
+        per = "label"  # each label that is named gets its own cut-off
     check_option("--recall", recall is None or len(required_shares) == 1, "left out with a precision of each label", recall)
     check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
     check_confidence(confidence)
@@ -135,10 +135,10 @@ def read_targets(
 
 
 def _results_by_pipe(run: GoldRun, nlp: Language, targets: Targets, check: bool) -> list[dict[str, Any]]:
-    """Find and set the cut-offs that reach `targets` by DATA; return the result of `threshold` for each calib pipe.
+    """Find cut-offs that reach `targets`, and set them on calib pipes of `nlp`; return the result of `threshold` for each pipe.
 
-    DATA may be gold, or answers to a random sample, which are for one pipe; if `check`, its old cut-offs are only tested.
-    RAISES C532: `check` without answers. C056: a recall with answers. Other CalibError: an error in the gold.
+    The data of `run` are gold, or answers to a random sample that one of the pipes scored. check (bool): Whether the cut-offs
+    that this pipe has are tested on the answers, and none are set. RAISES C532: `check` with gold. C056: a recall with answers.
     """
     from ..pipe.label_names import with_shown_names
 
@@ -156,7 +156,7 @@ def _results_by_pipe(run: GoldRun, nlp: Language, targets: Targets, check: bool)
 
 
 def check_any_cutoff(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
-    """Check that some pipe's result has a precision cut-off. RAISES C530: none has, and not `allow_empty`. path: Of --apply."""
+    """Check that a result has a cut-off for a precision. RAISES C530: none has, and not `allow_empty`. path: For messages."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
@@ -175,8 +175,8 @@ def read_precision(value: Any) -> float | dict[str, float]:
     return shares[""] if is_number else shares
 
 
-def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
-    """Replace names that users see in {name: precision} by labels of the pipe; a number stays. RAISES C056: unknown name."""
+def with_pipe_labels(pipe: Calibrator, shares: Any) -> Any:
+    """Return a precision, or {name that users see: precision} with labels of the pipe as keys. RAISES C056: unknown name."""
     from ..pipe.label_names import shown_keys
 
     if not isinstance(shares, Mapping):
@@ -189,7 +189,10 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return (pipe, answers) if DATA has answers to a random sample that a pipe scored, else None. RAISES: as `read_sample`."""
+    """Return (pipe, answers) if the data of `run` are answers to a random sample that a pipe scored, else None.
+
+    RAISES C533: no pipe of `nlp` scored it. C792: there are other answers, too. C692 to C696, C790: a file is unreadable.
+    """
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
 
@@ -208,7 +211,7 @@ def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: 
     if check:
         table = check_cutoffs_by(pipe, sample, data, targets.confidence)
     else:
-        shares = by_own_labels(pipe, targets.precision)
+        shares = with_pipe_labels(pipe, targets.precision)
         pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, targets.confidence, targets.per, sample)
     cutoffs = pipe.spans.cutoffs
     promise = None if cutoffs is None else cutoffs.promise(shown_keys(pipe))
@@ -219,8 +222,8 @@ def _use_answers(pipe: Calibrator, sample: SampledAnswers, data: Path, targets: 
 def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Targets, silent: bool) -> dict[str, Any]:
     """Find the cut-offs of a calib pipe on gold, set them on the pipe, and return the result of `threshold` for it.
 
-    examples (list[Example]): Gold with predictions of the pipeline. data (Path): Where it is from. targets (Targets): What they
-    have to reach. RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
+    examples (list[Example]): Gold with predictions of the pipeline. data (Path): The path of the gold, for messages.
+    RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
     """
     from ..gold.reading import texts_of
     from ..pipe.cutoffs import gold_pairs, parts_for_review, precision_cutoffs
@@ -234,7 +237,7 @@ def set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: 
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
     accept_cutoffs = None  # lowest scores from which entities (or labels) are accepted
     if targets.precision is not None:
-        shares = by_own_labels(pipe, targets.precision)
+        shares = with_pipe_labels(pipe, targets.precision)
         accept_cutoffs, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), shares, targets.confidence, targets.per)
         result |= table
         if pipe.spans.groups is not None:

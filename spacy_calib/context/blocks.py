@@ -28,7 +28,7 @@ class TokenView:
 
     tokens (TokenScores): Scores before a TokenContext adjusts them. columns (Floats): Standardized features, shape (k, n).
     forms (Ints): Index of each token's form in the vocabulary of the TokenContext, -1 for an unknown form.
-    adjusted_scores (Floats): Adjusted score of each entry of `tokens`, which is a token with one of its tags.
+    adjusted_scores (Floats): Score of each entry of `tokens` (a token with one of its tags) after a TokenContext.
     """
 
     tokens: TokenScores
@@ -89,7 +89,8 @@ def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tup
     n_tags (int): Number of tags in the fit. n_forms, n_endings (int): Size of the vocabulary. n_columns (int): Feature columns.
     """
     n = n_tags + 1  # all unknown tags share one more number
-    # A factor of 2: a tag has other weights where it is the top tag of its token.
+    # A line for all pairs; a curve for top tags, and one for others; corrections for each tag, and for each tag with its rival.
+    # The factor 2: a tag has other weights where it is the top tag of its token.
     score_blocks = (
         WeightBlock("line", 1, width=2, share=0.0), WeightBlock("bends", 2, width=N_SCORES),
         WeightBlock("tag", 2 * n, width=4, share=3.0), WeightBlock("rival", 2 * n * n, share=10.0),
@@ -128,8 +129,8 @@ def pair_inputs(
     numbers[0], numbers[1] = 1.0, log_odds
     numbers[2] = tokens.top_log_odds[rival_rank, token_of_pair]
     numbers[3] = tokens.entropy[token_of_pair]
-    numbers[1:3] /= _UNIT
-    np.maximum(numbers[_ROW_OF_KNOT] - _ALL_KNOTS, 0.0, out=numbers[4:N_SCORES])
+    numbers[1:3] /= _UNIT  # so that one L2 penalty suits all weights
+    np.maximum(numbers[_ROW_OF_KNOT] - _ALL_KNOTS, 0.0, out=numbers[4:N_SCORES])  # by how much log-odds exceed each knot
     tag_codes = 2 * np.minimum(tags, n_tags) + is_top
     n_code_blocks = len(CODE_BLOCKS) if has_words else 1  # the first is "rival", which needs no words
     codes = _codes_of_tags(n_tags)[:n_code_blocks].take(tag_codes, axis=1)

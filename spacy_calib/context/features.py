@@ -30,13 +30,14 @@ class TokenScores:
     rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
     log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the token's highest (of ties the first).
     top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest and the second entry of each token, shape (2, n);
-        -1 and NO_ENTRY if missing. is_scored (Flags): Whether a token has entries and is more than white space.
-    neighbours (tuple): (log-odds, tags) of the highest entry of each token's previous token, and of its next; (3, -1) if none.
+        -1 and NO_ENTRY if it lacks this entry. is_scored (Flags): Whether it has entries and is more than white space.
+    neighbours (tuple): Two pairs of arrays (log-odds, tags), (n,) each: the highest entry of the token before each token, and
+        that of the token behind it. Without a scored token there, in the same Doc, the log-odds are 3, and the tag is -1.
     entropy (Floats): Entropy of each token in nats, with the probability left over by its entries as one more outcome.
     """
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
-        """Find the two most probable tags of each token, the most probable tags of its neighbours, and its entropy."""
+        """Compute the attributes. The arguments are the first ones that the class describes."""
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
@@ -51,12 +52,12 @@ class TokenScores:
         self.top_log_odds: Floats = entry_log_odds[top_two]
         self.top_tags: Ints = entry_tags[top_two]
         self.is_scored: Flags = (top_two[0] >= 0) & words.counts  # not white space
-        # Index of a neighbour's highest entry: shifted[0, i] is of the token before i, shifted[1, i + 1] of the token after i.
-        # Both cells at the start of a Doc would cross a border of Docs. `starts` has 0 and n, too: each cell gets a value.
-        shifted = np.empty((2, n + 1), dtype=np.intp)
-        shifted[0, 1:] = shifted[1, :-1] = np.where(self.is_scored, top_two[0], _NO_NEIGHBOUR)
-        shifted[:, words.starts] = _NO_NEIGHBOUR
-        previous, following = shifted[0, :-1], shifted[1, 1:]
+        # The highest entries of the tokens before (row 0) and behind (row 1) each of n + 1 borders; border i is before token i.
+        # The borders of Docs (`starts`, with 0 and n) have no tokens that are neighbours.
+        at_border = np.empty((2, n + 1), dtype=np.intp)
+        at_border[0, 1:] = at_border[1, :-1] = np.where(self.is_scored, top_two[0], _NO_NEIGHBOUR)
+        at_border[:, words.starts] = _NO_NEIGHBOUR
+        previous, following = at_border[0, :-1], at_border[1, 1:]
         self.neighbours = tuple((entry_log_odds[index], entry_tags[index]) for index in (previous, following))
         left_over = 1.0 - np.bincount(rows, scores, n)
         probabilities = np.maximum(np.concatenate((scores, left_over)), 1e-300)  # above 0, for the logarithm

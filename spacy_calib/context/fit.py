@@ -83,7 +83,7 @@ def fit_token_context(
     prototype (TokenContext): Its settings are copied. pairs (Pairs): Pairs of tokens with gold. unlabelled_pairs (Pairs): Pairs
         of tokens without gold, which may be neighbours of the others. words (Words): All tokens. n_tags (int): Number of tags.
     documents (Ints): Document of each of `pairs`, ascending. overlapping (bool): Whether a token may have several right tags.
-    salt (str): Salt of the saved digests of words; "" leaves the digests as they are.
+    salt (str): Key with which digests of words are hashed again, so that no table of digests reveals them; "" leaves them.
     RETURNS (ContextFit): The context with out-of-fold scores of the pairs.
     """
     reason = "one document, but at least two are needed" if len(np.unique(documents)) < 2 else ""  # why no model is fitted
@@ -94,19 +94,17 @@ def fit_token_context(
     # Sorted by token, since the features of a token need all pairs of its neighbours, with gold and without.
     all_pairs, order = interleave(pairs, unlabelled_pairs)  # order: index of each in pairs followed by unlabelled_pairs
     tokens = TokenScores(all_pairs.rows, all_pairs.tags, all_pairs.scores, words)
-    columns, word_indices = _learn_columns(context, tokens), context.vocabulary_.find_indices(words)
-    view = TokenView(tokens, columns, word_indices[0], tokens.scores)  # for a context of spans: forms, without endings [1]
+    columns, (forms, endings) = _learn_columns(context, tokens), context.vocabulary_.find_indices(words)
+    view = TokenView(tokens, columns, forms, tokens.scores)  # for a context of spans
     salted_words, salted_indices = context.vocabulary_.with_salt(salt)
     if reason:
         context.vocabulary_ = salted_words
         return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, reason, describe_context(context))
-    index = np.argsort(order)  # the inverse: index in `all_pairs` of each of `pairs`, then of `unlabelled_pairs`
-    labelled, unlabelled = slice(len(pairs)), slice(len(pairs), None)  # slices of `index`
+    labelled, unlabelled = np.split(np.argsort(order), [len(pairs)])  # the inverse of `order`: indices in `all_pairs`
     pair_columns = (all_pairs.rows, all_pairs.tags, tokens.log_odds, tokens.is_top)
-    inputs = pair_inputs(context.blocks, tokens, word_indices, columns, pair_columns, n_tags).take(index)
-    pair_log_odds = tokens.log_odds[index]
-    model, held_out = fit_pairs(PairData(pair_log_odds[labelled], inputs.take(labelled), pairs.hits, documents), progress)
-    unlabelled_scores = model.predict(pair_log_odds[unlabelled], inputs.take(unlabelled))
+    inputs = pair_inputs(context.blocks, tokens, (forms, endings), columns, pair_columns, n_tags)
+    model, held_out = fit_pairs(PairData(tokens.log_odds[labelled], inputs.take(labelled), pairs.hits, documents), progress)
+    unlabelled_scores = model.predict(tokens.log_odds[unlabelled], inputs.take(unlabelled))
     # The salted vocabulary has another order, so the words of the model's weights get other indices.
     context.vocabulary_, context.model_ = salted_words, model.reindex_words(salted_indices, n_tags + 1)  # 1: unknown tags
     comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
@@ -138,11 +136,11 @@ def fit_further_scores(
     progress.update(0.0)
     top, unlabelled_top = (np.flatnonzero(find_top(raw.rows, raw.scores)) for raw in raw_pairs)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
-    no_gold_counts = np.zeros(0, dtype=np.intp)  # a recalibrator needs none
+    no_gold_counts = np.zeros(0, dtype=np.intp)  # number of gold spans: a recalibrator needs none
     top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], no_gold_counts)
-    useful_scores = drop_useless_scores(top_data, groups).spans.further_scores  # all, or none: do they lower the loss?
+    lowers_loss = drop_useless_scores(top_data, groups).spans.further_scores.shape[1] > 0  # all further scores stay, or none
     held_out, unlabelled_scores, reason = spans.scores, unlabelled_pairs.scores, ""
-    if useful_scores.shape[1]:
+    if lowers_loss:
         held_out = held_out_scores(top_data, groups)
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
         entries = unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores
@@ -205,8 +203,9 @@ def fit_span_context(
     tokens (ContextFit): The fitted context of the tokens of these Docs. tags (LabelMatch): Token labels of each span label.
     spans (Spans): The entities; starts and ends are indices of these tokens. scores (Floats): Out-of-fold score of each entity.
     hits (NDArray[bool]): Whether each is right. documents (Ints): Document of each, ascending. groups (Groups): Of the labels.
-    RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a summary for `info`:
-        "when", "kept" (used or not), "why" (not fitted), "comparison", "slope", "ridge", "weights" ("what": feature, "weight").
+    RETURNS (tuple): The context (None if scores stay), each entity's out-of-fold score with it, and a dict for `calib info`:
+        "when" (setting), "kept" (whether it is used), "why" (reason why none was fitted, or ""); of the fit, if there was one,
+        "comparison" (a ContextComparison as dict), "slope", "ridge" (L2 penalty), "weights" (dicts of "what" and "weight").
     """
     when = tokens.context.when
     info: dict[str, Any] = {

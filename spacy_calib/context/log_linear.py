@@ -72,21 +72,22 @@ class LogLinear(Serializable):
 
     @cached_property
     def _slopes(self) -> Floats:
-        """Weight of each of m rows of `PairInputs.numbers` for each tag code, summed over NUMBER_BLOCKS: (m, n_tag_codes)."""
-        weights_by_block = {name: self.weights[name] for name in NUMBER_BLOCKS if name in self.weights}
-        tag_codes = np.arange(max([weights.size for weights in weights_by_block.values()], default=1))
-        n_features = weights_by_block["features"].values.shape[1] if "features" in weights_by_block else 0
+        """The total weight of each of the m numbers of a pair (rows of `PairInputs.numbers`), by tag code: (m, n_tag_codes)."""
+        blocks = {name: self.weights[name] for name in NUMBER_BLOCKS if name in self.weights}
+        tag_codes = np.arange(max([block.size for block in blocks.values()], default=1))  # size: number of codes of a block
+        n_features = blocks["features"].values.shape[1] if "features" in blocks else 0
         slopes = np.zeros((N_SCORES + n_features, len(tag_codes)))
-        for name, weights in weights_by_block.items():
+        for name, block in blocks.items():
             # A tag code is 2 * tag + is_top: modulo 1 it is one code for all pairs, modulo 2 one for top tags, one for others.
-            slopes[NUMBER_BLOCKS[name]] += weights.find(tag_codes % weights.size).T
+            rows, block_codes = NUMBER_BLOCKS[name], tag_codes % block.size
+            slopes[rows] += block.find(block_codes).T
         return slopes
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """(Index where each of CODE_BLOCKS starts, (n_blocks, 1); array of the weights of all blocks). None if it is too large.
+        """The weights of all CODE_BLOCKS in one array, as (first index of each block, (n_blocks, 1); array). None if too large.
 
-        The weight of a code is at start + code. Before each start there is a 0: the weight of the code -1, which means no code.
+        The weight of a code is at first index + code. Before it there is a 0: the weight of the code -1, which means no code.
         """
         blocks = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in blocks)])  # 1, + 1: room for the 0 before each block
@@ -104,7 +105,7 @@ class LogLinear(Serializable):
         """
         n, first_code = len(log_odds), 1 + len(inputs.numbers)
         # A row for each term of the sum: the log-odds, then numbers times weights, then weights of codes.
-        # With one more column: numpy would add up the rows of a single pair in another order than those of several.
+        # A column for each pair, and one more: numpy adds up the rows of a single column in another order.
         terms = np.zeros((first_code + len(inputs.codes), n + 1))
         terms[0, :n] = log_odds
         np.multiply(self._slopes.take(inputs.tag_codes, axis=1), inputs.numbers, out=terms[1:first_code, :n])
@@ -181,7 +182,7 @@ def _choose_ridge(data: PairData, progress: Progress) -> float:
 
 
 def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
-    """Return each pair's probability by a model of other folds. ridge: L2 penalty. folds: Of pairs. start: Initial weights."""
+    """Return each pair's probability by a model fitted to other folds. ridge: L2 penalty. start: Initial weights."""
 
     def score(train: Ints, test: Ints) -> Floats:
         train_data, test_data = data.take(train), data.take(test)
@@ -192,7 +193,7 @@ def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLine
 
 
 def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
-    """Call `_fit_model` with these arguments; with few pairs, average the weights with those of the strongest L2 penalty."""
+    """Fit the model as `_fit_model` does. With few pairs, average its weights with those by the strongest L2 penalty."""
     model = _fit_model(data, ridge, tolerance, start)
     share = len(data.hits) / _MIN_UNSHRUNK  # of this model in the average
     if share >= 1 or ridge == RIDGES[0]:  # there are enough pairs, or this is the model with the strongest penalty
@@ -208,13 +209,14 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     """Fit the model by log loss plus L2 penalty (ridge), from the weights `start` (None: 0) until a step gains < tolerance."""
     from scipy.sparse import csr_matrix, hstack
 
-    blocks = data.inputs.blocks
-    inputs = [data.inputs.inputs_of(block) for block in blocks]  # (codes, numbers) of each block
-    distinct_codes = [np.unique(codes[codes >= 0]) for codes, _ in inputs]
-    design_inputs = zip(inputs, distinct_codes, strict=True)
-    design = hstack([_design(codes, distinct, numbers) for (codes, numbers), distinct in design_inputs]).tocsr()
+    blocks, designs, distinct_codes = data.inputs.blocks, [], {}  # distinct_codes: name of a block -> its codes in the data
+    for block in blocks:
+        codes, numbers = data.inputs.inputs_of(block)
+        distinct_codes[block.name] = np.unique(codes[codes >= 0])
+        designs.append(_design(codes, distinct_codes[block.name], numbers))
+    design = hstack(designs).tocsr()
     transposed_design = csr_matrix(design.T)
-    sizes = [len(codes) * block.width for block, codes in zip(blocks, distinct_codes, strict=True)]  # weights of each block
+    sizes = [len(distinct_codes[block.name]) * block.width for block in blocks]  # number of weights of each block
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)  # a weak prior if the share is 0
     probabilities = sigmoid(data.log_odds)
     # Weights are scaled by the curvature of the loss, or the search would take several times as many steps.
@@ -230,14 +232,11 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
 
     initial = np.zeros(len(units))
     if start is not None:
-        codes_by_block = zip(blocks, distinct_codes, strict=True)
-        initial = np.concatenate([start.weights[block.name].find(codes).ravel() for block, codes in codes_by_block]) / units
+        initial = np.concatenate([start.weights[name].find(codes).ravel() for name, codes in distinct_codes.items()]) / units
     weights = minimize_smooth(loss, initial, tolerance, _MAX_STEPS, _MEMORY) * units
-    weights_of_blocks = np.split(weights, np.cumsum(sizes)[:-1])
-    block_weights = {
-        block.name: BlockWeights(codes, values.reshape(-1, block.width), block.size)
-        for block, codes, values in zip(blocks, distinct_codes, weights_of_blocks, strict=True)
-    }
+    block_weights = {}
+    for block, values in zip(blocks, np.split(weights, np.cumsum(sizes)[:-1]), strict=True):
+        block_weights[block.name] = BlockWeights(distinct_codes[block.name], values.reshape(-1, block.width), block.size)
     return LogLinear(ridge, block_weights)
 
 

@@ -71,9 +71,7 @@ class TokenContext:
             raise calib_error("C001", name="when", wanted=" or ".join(WHEN), given=repr(when))
         if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
             raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
-        self.features = tuple(features)
-        self.when = when
-        self.shrink = float(shrink)
+        self.features, self.when, self.shrink = tuple(features), when, float(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)
@@ -113,10 +111,10 @@ class TokenContext:
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all scores if there is a model. Always set `view`: features of tokens, by predictions above the threshold."""
+        """Adjust all scores if there is a model. In any case set `view`, which a context of entities needs."""
         words = predictions.words
-        above = None if predictions.levels is None else predictions.kept_indices  # None: all are above the threshold
-        predictions_above = predictions if above is None else predictions.take(above)
+        above = None if predictions.levels is None else predictions.kept_indices  # above the threshold; None: all are
+        predictions_above = predictions if above is None else predictions.take(above)  # features depend on these only
         tokens = TokenScores(predictions_above.rows, predictions_above.tags, predictions_above.scores, words)
         columns = self.standardize([feature(tokens) for feature in self.features], len(words.forms))
         word_indices = self.vocabulary_.find_indices(words)
@@ -192,7 +190,8 @@ class FurtherScores:
         words (Words): Has the documents' further scores. rows, tags, scores: Document, column and score of each label, (n,).
         """
         further = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
-        return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), further.T)
+        on_doc = np.ones(len(rows), dtype=np.bool_)
+        return Spans(rows, rows + 1, tags, token_scores=scores, scores=scores, on_doc=on_doc, further_scores=further.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the score of each document's top label; its other labels share the rest. Before the fit, nothing changes."""
@@ -285,9 +284,9 @@ class LabelMatch(Serializable):
         is_in_span[tokens] = 1
         number_of_entry = tag_numbers[np.minimum(entries.tags, len(self.tags))]
         to_add = np.flatnonzero((number_of_entry >= 0) & (is_in_span[entries.rows] > 0))  # indices of entries
-        # `sums` has a row for each token in a span and a column for each number: the sum of the token's scores with it.
+        # `sums`: a row for each token in a span, in order, a column for each number; the sum of the token's scores with it.
         row_of_token, n_rows, n_columns = np.cumsum(is_in_span) - 1, int(is_in_span.sum()), 1 + int(label_numbers.max())
-        cells = row_of_token[entries.rows[to_add]] * n_columns + number_of_entry[to_add]
+        cells = row_of_token[entries.rows[to_add]] * n_columns + number_of_entry[to_add]  # in the flat `sums`
         sums = np.bincount(cells, view.adjusted_scores[to_add], n_rows * n_columns).reshape(n_rows, n_columns)
         is_unknown = (entries.top_tags[0, tokens] < 0) | (number_of_span < 0)  # no scores, or no match
         return np.where(is_unknown, 1.0, np.minimum(sums[row_of_token[tokens], number_of_span], 1.0))
@@ -351,8 +350,8 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
 
     when (str): Use the context "always", or only if it is "no_worse": if the log loss on held-out documents is no higher.
     features (list[str] | None): Names from FEATURES; None takes all.
-    shrink (float): How far scores move, in log-odds, from 0 (not at all) to 1 (all the way), towards a * raw log-odds + c. The
-        fit of a and c leaves out tokens on which model and gold use tags differently. RAISES C001: a setting is invalid.
+    shrink (float): How far scores move, in log-odds, from 0 (not at all) to 1 (all the way), towards a * raw log-odds + c,
+        fitted without tokens for which model and gold use tags by different conventions. RAISES C001: a setting is invalid.
     """
     names = list(FEATURES) if features is None else features
     unknown = [name for name in names if name not in FEATURES]

@@ -64,7 +64,7 @@ def check_pipe_name(name: str) -> str:
 def token_values(token: Token, attr: str) -> TokenValues | None:
     """Return the raw and calibrated probability of the token's current label; None if it has no label or the label no score.
 
-    attr: The pipe's prefix. A label has no score if the model lacks it, or it was set after the run and is below the threshold.
+    attr: The pipe's prefix. A label has no score if the model lacks it, or if it was set later and is below the threshold.
     """
     block, row = find_row(token, attr) or (None, 0)
     return None if block is None else block.values_of(row, block.annotation.label(token))
@@ -99,13 +99,13 @@ def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's scores of prefix `attr`, else its identity's (kb_id_); None if unscored, or if text or labels changed."""
+    """Return the scores (prefix `attr`) of a span, else of its `kb_id_`; None without any, or if its text or labels changed."""
     values = find_span(span, attr) if len(span) else None
-    return values if values is not None and values.on_doc else link_values(span, attr)  # a span not on_doc is a candidate
+    return values if values is not None and values.on_doc else link_values(span, attr)  # not on_doc: a mere candidate
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's scores of prefix `attr`, or None. The default one reads ENTITY_ATTR if it has no labelled spans here."""
+    """Return a span's scores of prefix `attr`, or None. If DEFAULT_ATTR scored no entities of the Doc, ENTITY_ATTR is read."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values

@@ -93,7 +93,7 @@ class SpanValues(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _low_bits(label: str) -> int:
-    """Return the low bits of a label's hash, by which a block recognizes the predicted label; 0 for no label."""
+    """Return the part of a label's hash that a block stores to recognize the label (why: see LOW_BITS); 0 for no label."""
     return get_string_id(label) & LOW_BITS if label else 0
 
 
@@ -128,8 +128,8 @@ class Block(BlockData):
     def __reduce__(self) -> tuple[type[BlockData], tuple[BlockData]]:
         return dict, (dict(self),)
 
-    def open(self, key: tuple[Any, ...]) -> Block:
-        """Set the key of the block, and the stretch of text that the key gives; return the block."""
+    def place_at(self, key: tuple[Any, ...]) -> Block:
+        """Set the block's key, and the bounds of its text, which follow from the key; return the block."""
         begin = key[2]  # key: (EXTENSION_KEY, "_<attr>", begin, begin + checksum)
         self.key, self.begin, self.end = key, begin, begin + self["size"]
         return self
@@ -145,7 +145,7 @@ class Block(BlockData):
         return last_fit[1]
 
     def _has_text_in(self, doc: Doc) -> bool:
-        """Return whether the Doc has the block's text in its stretch; if so, set the attributes that need the text."""
+        """Return whether the Doc has the block's text in its stretch; if so, set `columns`, `spans`, `text`, `is_whole`."""
         text = doc.text[self.begin : self.end] if 0 <= self.begin < self.end else ""
         if not text or len(text) != self["size"]:
             return False
@@ -155,7 +155,7 @@ class Block(BlockData):
         whole_hash = text_hash(np.array(word_hashes, dtype="<u8"))
         gaps = {text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)}  # between units
         has_same_hash = whole_hash & TEXT_BITS == self["text"] and self.text in (None, whole_hash)
-        if not (has_same_hash and gaps <= {"", " "}):
+        if not (has_same_hash and gaps <= {"", " "}):  # the hash is of the units alone: no other text may be between them
             return False
         self.columns = {name: _as_items(self[name]) if name in self else None for name in COLUMNS}
         self.spans = _read_spans(self["spans"]) if "spans" in self else {}
@@ -248,7 +248,7 @@ def _read_spans(spans: BlockData) -> dict[SpanKey, SpanValues]:
     """Return (start, end, label) -> scores of each span of a block. spans: The block's entry "spans"."""
     starts, ends, *columns = (spans[name].tolist() for name in ("start", "end", "raw", "calibrated", "accept", "chosen"))
     checksums = spans["checksum"].tolist() if "checksum" in spans else [0] * len(starts)
-    values = map(SpanValues, *columns, [spans.get("layer", "")] * len(starts), checksums)
+    values = map(SpanValues, *columns, [spans.get("layer", "")] * len(starts), checksums)  # in the order of its fields
     return dict(zip(zip(starts, ends, spans["labels"], strict=True), values, strict=True))
 
 
@@ -273,10 +273,10 @@ def text_hash(units: Hashes) -> int:
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Store a block of prefix `attr` in a Doc's user data, by a key that follows the text if spaCy cuts or joins Docs."""
-    # In the keys of extensions the last two parts are the start and end of a span in characters; spaCy moves both by the same
-    # number. Here they are the start of the block's text, 0 when written, and start + checksum: the checksum stays readable.
+    # spaCy takes the last two parts of such a key for the start and end of a span, and moves both by the same number. Here they
+    # are the start of the block's text, 0 when written, and start + checksum: their difference always is the checksum.
     key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
-    user_data[key] = block.open(key)  # the block keeps its key, and where its text begins and ends
+    user_data[key] = block.place_at(key)
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
@@ -305,7 +305,7 @@ _LAST_READ: dict[str, tuple[ref[Doc], int, int, Any, list[Block]]] = {}
 
 
 def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
-    """Return a Doc's blocks of prefix `attr`; search only user data that are new since the last read, if it was of this Doc."""
+    """Return a Doc's blocks of prefix `attr`. If the last read was of this Doc, search only data that were added since."""
     # A loop that reads each token's score and sets an extension would otherwise search all values that it has set before.
     user_data: Any = doc.user_data
     last_read = _LAST_READ.get(attr)
@@ -313,12 +313,12 @@ def _blocks_of_doc(doc: Doc, attr: str) -> list[Block]:
         doc_ref, data_id, old_size, newest_key, blocks = last_read
         new_keys: list[Any] = []  # added since then, the newest first
         try:
-            if len(user_data) == old_size:
+            if (n_new := len(user_data) - old_size) == 0:
                 is_current = next(reversed(user_data)) is newest_key
-            else:  # the key before the new ones was the newest, unless others were removed meanwhile
-                *new_keys, previous_key = islice(reversed(user_data), len(user_data) - old_size + 1)
+            else:  # before the new keys comes the newest key of the last read, unless keys were removed since then
+                *new_keys, previous_key = islice(reversed(user_data), n_new + 1)
                 is_current = previous_key is newest_key and not any(_is_block_key(key, attr) for key in new_keys)
-        except (RuntimeError, ValueError):  # changed by another thread; fewer entries than before
+        except (RuntimeError, ValueError):  # another thread added a key; n_new is below 0
             is_current = False
         for block in blocks:  # a loop: `all` with a generator takes twice as long, at each read
             is_current = is_current and user_data.get(block.key) is block
@@ -354,12 +354,12 @@ def _opened(user_data: UserData, key: tuple[Any, ...], data: Any) -> Block | Non
     """Return `data`, the user data at `key`, as a Block, which replaces it there; None if not valid (damaged or forged)."""
     with contextlib.suppress(Exception):
         if type(data) is Block:  # copied by spaCy in this process
-            block = data if data.key is None else data.__copy__()
+            block = data if data.key is None else data.__copy__()  # with a key, it is on another Doc, too
         elif checksum_of(data) == key[3] - key[2] and _is_valid(data):  # key: (..., start, start + checksum)
             block = Block(data, get_annotation(data["layer"]))
         else:
             return None
-        block.open(key)
+        block.place_at(key)
         if user_data.get(key) is data:  # no other thread has opened or removed it
             user_data[key] = block
         return block
@@ -367,7 +367,7 @@ def _opened(user_data: UserData, key: tuple[Any, ...], data: Any) -> Block | Non
 
 
 def _is_valid(data: BlockData) -> bool:
-    """Return whether the arrays of a block fit together and scores are probabilities. Other data may RAISE any exception."""
+    """Return whether the arrays of a block fit together and scores are probabilities. RAISES Exception: it is no block."""
     bounds, tags, spans = data["indptr"].tolist(), data["tags"], data.get("spans", {})
     texts = [*tags, *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
     sizes = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds), SPAN: len(spans.get("labels", ()))}
@@ -418,7 +418,8 @@ def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
 
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
     """Return (block, indices of its units, their rows) for each block of prefix `attr` that has rows."""
-    return [(block, *rows) for block in blocks_on(doc, attr) if len((rows := block.rows_on(doc))[0])]
+    matches = [(block, *block.rows_on(doc)) for block in blocks_on(doc, attr)]
+    return [(block, units, rows) for block, units, rows in matches if len(units)]
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:
@@ -431,13 +432,13 @@ def find_span(span: Span, attr: str) -> SpanValues | None:
     start, end = span.start_char, span.end_char
     for block in blocks_on(span.doc, attr, start, end):
         values = block.spans.get((start - block.begin, end - block.begin, span.label_))
-        if values is not None and _matches_characters(span) and values.agrees(span):
+        if values is not None and _has_its_tokens(span) and values.agrees(span):
             return values
     return None
 
 
-def _matches_characters(span: Span) -> bool:
-    """Return whether a span's tokens are at its characters; if not, tokens were merged: spaCy does not update span groups."""
+def _has_its_tokens(span: Span) -> bool:
+    """Return whether a span's tokens are at its characters. In span groups spaCy keeps old offsets if tokens were merged."""
     doc, last = span.doc, span.end - 1
     return last < len(doc) and (doc[span.start].idx, doc[last].idx + len(doc[last])) == (span.start_char, span.end_char)
 
@@ -469,7 +470,7 @@ def link_values(span: Span, attr: str) -> SpanValues | None:
     values = None if block is None else block.values_of(row, span.kb_id_)
     if block is None or values is None:
         return None
-    # The cut-off was applied to the identity that the entity had when the pipe ran.
+    # The cut-off was applied to the identity that the entity had when the pipe ran. An identity always is on the Doc.
     is_accepted = block.flag_of(row, "accept") if block.had_label(row, span.kb_id_) else None
     return SpanValues(*values, accept=-1 if is_accepted is None else int(is_accepted), on_doc=True)
 

@@ -40,7 +40,7 @@ class TopLabels:
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """Return `hashes` (of each Doc's labels), for bare Docs those of top labels, which any map of `annotation` renames."""
+        """Return the hashes of each Doc's labels: for bare Docs those of top labels, renamed by the map of `annotation`."""
         map_label = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str  # str: no change
         all_hashes = list(hashes)
         for number, labels in self.by_doc.items():

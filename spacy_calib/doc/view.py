@@ -62,7 +62,7 @@ class DocCalib(dict):
     def __post_init__(self) -> None:
         entries = {name: getattr(self, name).tolist() for name in ("rows", "tags", "raw", "calibrated")}
         spans = {name: [span._asdict() for span in getattr(self, name)] for name in ("ents", "candidates")}
-        self.update(layer=self.layer, **entries, **spans)
+        self.update(layer=self.layer, **entries, **spans)  # a dict, as `Doc.to_json` writes no arrays
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -127,9 +127,9 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def _read_entries(block: Block, units: Ints, rows: Ints) -> tuple[Any, ...]:
-    """Return five arrays with a value for each entry above the threshold: unit, tag, raw and calibrated score, column.
+    """Return five arrays about the entries above the threshold: unit, tag, raw and calibrated score, the tag's source column.
 
-    units, rows (Ints): Units of the Doc that have a row in the block, and the row of each. A column is -1 if unknown.
+    units, rows (Ints): Units of the Doc that have a row in the block, and the row of each. An unknown column is -1.
     """
     starts = block["indptr"][rows].astype(np.intp)  # first entry of each row, in the block's arrays
     counts = block["indptr"][rows + 1].astype(np.intp) - starts  # number of entries of each row
@@ -150,7 +150,8 @@ def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...
     if annotation.kind.of_links:
         links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]
         event = annotation.kind.span_event
-        return tuple(ScoredSpan(s.start, s.end, s.kb_id_, v.raw, v.calibrated, v.is_accepted, event) for s, v in links), ()
+        identities = (ScoredSpan(s.start, s.end, s.kb_id_, v.raw, v.calibrated, v.is_accepted, event) for s, v in links)
+        return tuple(identities), ()  # no candidates
     on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
     ents, candidates = [], []
     for (start, end, label), values, event in find_spans(doc, attr, layer):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, SpanGroup
 
-from ..annotations import Annotation, Hashes, get_annotation
+from ..annotations import Annotation, get_annotation
 from ..calibration.tokens import CalibratedEntries
 from ..errors import calib_error
 from ..types import Floats, Ints, Spans
@@ -47,7 +47,7 @@ def doubtful_key(attr: str) -> str:
 
 
 def delete_groups(doc: Doc, attr: str, score_name: str | None = None) -> None:
-    """Remove what an earlier run of the pipe (prefix `attr`) wrote to `doc.spans`: its groups, its scores in other groups.
+    """Remove what an earlier run of the pipe (prefix `attr`) wrote to `doc.spans`: its groups, and its scores in other groups.
 
     score_name (str | None): Key of the group of scored spans, if any. RAISES C289: the group with this key is not the pipe's.
     """
@@ -170,7 +170,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             "version": BLOCK_VERSION,
             "layer": annotation.name,
             "size": ends[units[1] - 1],  # without the space after the last token, which a join may add
-            "text": whole_hash & TEXT_BITS,
+            "text": whole_hash & TEXT_BITS,  # a saved Doc has only these bits; in memory, Block.text has all
             "indptr": (indptr[units[0] : units[1] + 1] - entries[0]).astype(np.uint32),
             "tags": doc_labels,
         }
@@ -182,7 +182,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
             values = column[slice(*(units if COLUMNS[name][1] == UNIT else entries))]
             # Copied, so that a Doc does not keep the arrays of its whole batch in memory.
             block[name] = values if len(values) == len(column) else values.copy()
-        if "above" in block and block["above"].all():  # a missing column means this
+        if "above" in block and block["above"].all():  # without the column, all entries are above the threshold
             del block["above"]
         if batch.spans is not None:
             block["spans"] = span_data(doc, batch.spans, *units)
@@ -224,12 +224,12 @@ def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
     return batch.labels, marginals.indptr + n_below, columns
 
 
-def _unit_columns(batch: Batch, starts: Hashes, lengths: Hashes) -> BlockData:
+def _unit_columns(batch: Batch, starts: NDArray[np.uint64], lengths: NDArray[np.uint64]) -> BlockData:
     """Return name -> column (see COLUMNS) with a value for each unit of the batch. starts, lengths: In characters."""
     columns = {
         "start": starts.astype(np.uint32),
         "length": lengths.astype(np.uint32),
-        "carried": batch.label_hashes.astype(np.uint32),
+        "carried": batch.label_hashes.astype(np.uint32),  # the low 32 bits: store.LOW_BITS
         "accept": batch.accept,
         "flag": None if batch.flags is None else batch.flags.values,
     }

@@ -23,9 +23,7 @@ class CalibError(ValueError):
 
     def __init__(self, code: str, message: str, pipe: str = ""):
         super().__init__(f"[{code}] {message}")
-        self.code = code
-        self.message = message
-        self.pipe = pipe
+        self.code, self.message, self.pipe = code, message, pipe
 
     def __reduce__(self):
         return CalibError, (self.code, self.message, self.pipe)

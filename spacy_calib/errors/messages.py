@@ -6,7 +6,7 @@ MESSAGES = {
     "C002": "{what} needs one {first} for every {second}, but got {n_first} and {n_second}; pass arrays of equal length.",
     "C003": "Cannot fit the {what}: no pair has a score of at least {threshold}; give it more data, or lower the threshold.",
     "C004": "{what} is not fitted yet; call fit() before predict().",
-    "C005": "Only {n_pairs} pairs reach the threshold {threshold}, fewer than the {n_bins} bins that they are sorted into; give more data.",
+    "C005": "Only {n_pairs} pairs reach the threshold {threshold}, fewer than the {minimum} that are needed, at least one for each bin; give more data.",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs at least {wanted}; give more data, or ask for fewer bins.",
     "C071": "Cannot fit {what}: no token has a gold label; give it annotated data.",
     "C072": "The setting {setting} needs one right label per {unit}, but with {layer} a {unit} may have several; leave {setting} out.",

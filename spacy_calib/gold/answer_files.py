@@ -69,7 +69,7 @@ def read_answers(
     """Read the export of an annotation tool: one TextAnswers for each text and person, merged from this person's answers to it.
 
     labels (Collection[str]): The labels of the pipeline. values (Sequence | None): Records, from `read_values`; None reads
-    them from the file. Errors and warnings: those of `read_each`.
+    them from the file. RAISES CalibError, and warns of bad records, as `read_each` does.
     """
     return _merge_by_text(_with_absent_categories(read_each(file, labels, values), labels))
 
@@ -77,13 +77,13 @@ def read_answers(
 def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
     """Read the export of an annotation tool: the answers of each person in each record, in the order of the file.
 
-    labels (Collection[str]): The labels of the pipeline, which show what questions of a project ask for labels. values
-    (Sequence | None): From `read_values`; None reads the file. Records that cannot be used are skipped with a warning (CW61) if
-    they are at most one in twenty. RAISES C790: they are more; if that is a single one, its own error: C788: it is no JSON
-    object. C692: it is not as the tool writes it. C695: a span is outside of its text. C785: a span has other words. The file
-    raises C692: it cannot be read. C082, C787: no known tool wrote it. C693: two tools did. C694: it is of two projects. C696:
-    nobody answered. C786: several fields could be the text. C789: no way of counting offsets, or more than one, puts spans on
-    words.
+    labels (Collection[str]): The labels of the pipeline; a question with one of them as answer is one that asks for labels.
+    values (Sequence | None): From `read_values`; None reads the file. Bad records are skipped with a warning (CW61) if they are
+    at most one in twenty. RAISES C790: more are bad. If a single record is all that is bad, it raises its own error: C788: it
+    is no JSON object. C692: it is not as the tool writes it. C695: a span is outside of its text. C785: the text has other
+    words than the exported span. The file raises C692: it cannot be read. C082, C787: no known tool wrote it. C693: two tools
+    did. C694: it is of two projects. C696: nobody answered. C786: several fields could be the text. C789: no way of counting
+    offsets, or more than one, puts spans on words.
     """
     values = read_values(file) if values is None else values
     records = [(where, value) for where, value in values if isinstance(value, dict)]
@@ -168,6 +168,7 @@ def _check_types(answer: TextAnswers) -> None:
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
+    # A region whose gold is unknown (None) may lack a label.
     if "" in answer.cats or any(not mark.label and right is not None for mark, right in answer.spans.items()):
         raise ValueError("a label is empty")
     if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):

@@ -64,7 +64,7 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         doc.user_data[PERSON] = answer.person
         if answer.agreed:
             doc.user_data[AGREED] = True
-        if answer.meta.get("drawn") in (BY_DOUBT, AT_RANDOM):
+        if answer.meta.get("drawn") in (BY_DOUBT, AT_RANDOM):  # a queue of `rank` sampled the text
             doc.user_data[DRAWN_KEY] = answer.meta["drawn"]
             if isinstance(answer.meta.get("doc"), int):
                 doc.user_data[DOC_KEY] = answer.meta["doc"]
@@ -108,8 +108,8 @@ def answered_doc(
     A token with two accepted labels gets none. The other arguments describe the whole file that the answer is from:
     keys (Iterable[str]): Keys of the span groups that get the accepted spans. labels (Collection[str]): Labels of the pipeline,
     which take precedence among overlapping entities. of_links (bool): Whether labels are identities in a knowledge base.
-    is_open (bool): Whether any span has rejected labels but no accepted one, so that its right label is unknown; otherwise
-    rejected labels of tokens and links are not stored. has_spans (bool): Whether any answer is about spans.
+    is_open (bool): Whether any span has rejected labels but no accepted one. If so, rejected labels of tokens and links are
+    stored; else accepted labels show that all others are wrong. has_spans (bool): Whether any answer is about spans.
     cuts (Iterable): Further spans at whose bounds tokens are split. RAISES ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
@@ -127,15 +127,14 @@ def answered_doc(
     if of_links and is_open:
         doc.spans[REJECTED_LINKS] = wrong
     # Labels of single tokens may be tags, so they are stored as labels of tokens, too.
-    about_tokens = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
-    if not answer.whole:
+    is_about_tokens = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
+    if not answer.whole:  # the person was not asked for all labels: spans without an answer are unknown, not wrong
         doc.spans[REJECTED] = wrong
-        if about_tokens and is_open:
+        if is_about_tokens and is_open:
             doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
     ambiguous_spans = _ambiguous_spans(answer)
-    token_spans = [span for span in right if len(span) == 1] if about_tokens else []
-    for span in token_spans:
-        if (span.start_char, span.end_char) not in ambiguous_spans:
+    for span in right if is_about_tokens else []:
+        if len(span) == 1 and (span.start_char, span.end_char) not in ambiguous_spans:
             _set_label(span[0], span.label_)
     return doc
 

@@ -32,7 +32,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Counts in `watch` what the gold of `annotation` has, so that `check` can refuse gold without arcs or wrong categories."""
+    """Counts the gold of `annotation` in `watch`; then `check` can refuse gold without arcs, or without wrong categories."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold
@@ -120,12 +120,12 @@ def check_outcomes(
     n_errors, expected_errors = _count_errors(checked, kind.overlapping and spans is None)
     # If a unit may have several labels, each of its labels is a prediction.
     n, unit = (len(checked), f"pairs of {kind.unit} and label") if kind.overlapping else (checked.n_units, unit)
-    values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{expected_errors:,.0f}"}
+    fields = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{expected_errors:,.0f}"}  # of messages
     has_few_errors = n_errors < _MIN_ERROR_SHARE * expected_errors and n >= _MIN_UNITS
     seems_copied = has_few_errors and (not n_errors or agrees)
     if seems_copied and expected_errors >= EXPECTED:
-        raise calib_error("C804", **values)
-    return {**values, "errors": f"{n_errors:,}"} if n_errors and has_few_errors else None
+        raise calib_error("C804", **fields)
+    return {**fields, "errors": f"{n_errors:,}"} if n_errors and has_few_errors else None
 
 
 def _check_one_label(annotation: Annotation, component: str, pairs: Pairs, label: str, min_expected: float) -> None:
@@ -175,7 +175,7 @@ def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
 
     overlapping (bool): Whether a unit (token, document) may have several labels. If not, its top label is the prediction; units
     whose two top scores are equal are left out, as the component may have taken either. If so, labels whose score reaches a
-    cut-off are predicted. It is not known: of .5 and the lowest score of a right label, the one with fewer errors is taken.
+    cut-off are predicted. The cut-off is not known: .5 and the lowest score of a right label are tried, and fewer errors count.
     """
     if not overlapping:
         top = top_pairs(pairs)

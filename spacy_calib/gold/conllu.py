@@ -109,11 +109,11 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 
 
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
-    """Change the lines of a sentence (`block`) so that spaCy's converter keeps its text and entity labels.
+    """Rewrite the lines of a sentence (`block`) so that spaCy's converter keeps its text and its entity labels.
 
-    The `# text` comment decides where spaces are. Rows of multiword tokens that their words spell are left out. Labels that the
-    converter would cut off become a name in capitals. names (dict): Name -> label; new names are added to it.
-    RETURNS (tuple): (changed lines, without comments; text of the comment if the words of the sentence differ from it, or "").
+    Spaces follow the `# text` comment. The row of a multiword token is left out if its words spell it, as "do" and "n't" do. An
+    entity label that the converter would cut off becomes a name in capitals. names (dict): Name -> label; new ones are added.
+    RETURNS (tuple): The new lines without comments; the text of the comment if the sentence has other words, else "".
     RAISES ValueError: a row has not ten columns, or a multiword token lacks its words.
     """
     lines = block.splitlines()
@@ -142,7 +142,7 @@ def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
     label = match["label"]
     if re.fullmatch("[A-Z_]+", label):
         return f"{match['tag']}{label}"
-    new_name = f"CALIB_{'X' * (len(names) + 1)}_"
+    new_name = f"CALIB_{'X' * (len(names) + 1)}_"  # without digits, which the converter would cut off
     capital_name = next((name for name, full_label in names.items() if full_label == label), new_name)
     names[capital_name] = label
     return f"{match['tag']}{capital_name}"
@@ -157,7 +157,7 @@ def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
-    """Set by a text whether a space follows each token but the last. RETURNS (bool): Whether the text consists of these."""
+    """Set whether a space follows each token but the last, as in `text`. RETURNS (bool): Whether the tokens spell the text."""
     starts, end = [], 0
     for token in tokens:
         start = len(text) - len(text[end:].lstrip())  # after white space

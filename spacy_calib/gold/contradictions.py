@@ -41,7 +41,7 @@ class GoldConflicts:
 
     copies (int): Docs merged into another Doc of the same text. compared, differing (Counter): Layer ("ner", "TAG") -> number
     of labels that several annotations give, and on which they differ. overlapping (int): Entities that have a second label or
-    overlap another one in the same annotation; so that neither can be taken. labels (set): Labels of spans that differ.
+    overlap another one in the same annotation, so that neither can be taken. labels (set): Labels of spans that differ.
     """
 
     copies: int = 0
@@ -164,8 +164,9 @@ def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
 
 
 def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
-    """Merge the gold of Docs of one text. base: Its user data takes precedence, and so do its tokens if it is from a corpus."""
-    conflicts, gold_docs = GoldConflicts(), [doc for doc in docs if doc.user_data.get(AGREED)] or docs  # agreed ones, if any
+    """Merge the gold of Docs of one text. User data of `base` take precedence, and so do its tokens if it is from a corpus."""
+    conflicts = GoldConflicts()
+    gold_docs = [doc for doc in docs if doc.user_data.get(AGREED)] or docs  # if some are agreed annotation, only these count
     for doc in gold_docs:
         conflicts.add(doc)
     user_data: dict[Any, Any] = {key: value for doc in reversed(docs) for key, value in doc.user_data.items()} | base.user_data
@@ -177,6 +178,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
     _merge_entities(merged_doc, gold_docs, conflicts)
+    # The groups "calib_..." (rejected and unknown spans) are merged with the labels that they are about.
     for key in dict.fromkeys(key for doc in gold_docs for key in doc.spans if not key.startswith("calib_")):
         _merge_group(merged_doc, gold_docs, key, conflicts)
     _merge_cats(merged_doc, gold_docs, conflicts)
@@ -365,7 +367,7 @@ def _merge_entities(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldCo
     elif gold_docs:  # all gold is yes/no answers: tokens outside of entities have no gold, and wrong spans are stored
         merged_doc.set_ents(entities, default="missing")
         merged_doc.spans[REJECTED] = _to_spans(merged_doc, wrong)
-    if any(REJECTED_LINKS in doc.spans for doc in gold_docs):
+    if any(REJECTED_LINKS in doc.spans for doc in gold_docs):  # from answers, whose entities have identities as labels
         right_links = {(start, end, kb_id) for (start, end, _), kb_id in links.items()}
         rejected = {key for doc in gold_docs for key in _span_keys(doc.spans.get(REJECTED_LINKS, ()))}  # labels: identities
         merged_doc.spans[REJECTED_LINKS] = _to_spans(merged_doc, sorted(rejected - right_links - set(contradictory)))
@@ -430,10 +432,11 @@ def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConfli
     names = dict.fromkeys(name for doc in gold_docs for name in doc.cats)
     for name in names:
         values = [doc.cats[name] for doc in gold_docs if name in doc.cats]
-        # Values on one side of .5 agree; but if they may be scores, and the Docs have other top categories, they must be equal.
+        # Values on one side of .5 agree. But without a 1 they may be scores, of which a Doc's highest is its answer: if the
+        # top categories of the Docs then differ, only equal values agree.
         must_be_equal = max(values) not in (0.0, 1.0) and not has_same_top
         if not conflicts.note(CATS, values if must_be_equal else [value > 0.5 for value in values]):
             merged_doc.cats[name] = values[0]
-    if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):
+    if gold_docs and all(REJECTED_CATS in doc.spans for doc in gold_docs):  # only yes/no answers: others are unknown
         absent = [name for name, has in merged_doc.cats.items() if not has]
         merged_doc.spans[REJECTED_CATS] = [Span(merged_doc, 0, len(merged_doc), label=name) for name in absent]

@@ -102,7 +102,7 @@ class ExampleReader:
             return
         docs = [eg.predicted for eg in examples]
         scores = self.source.read(docs)
-        self.source = self.source.with_current_labels()
+        self.source = self.source.with_current_labels()  # a component may have got new labels when it ran
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
@@ -240,7 +240,7 @@ def unknown_spans(
 
     annotation, labels: The component's annotation, and its span labels. confusions (Mapping): (predicted, gold) label -> number
         of overlapping gold spans, for the proposals. of_tokens (UnknownGold): The unknown gold labels of tokens.
-    RETURNS (UnknownGold): `of_tokens` or, if it counts no tokens, the unknown labels of spans; with the proposals.
+    RETURNS (UnknownGold): The unknown labels of tokens, or if there are none, those of spans. The proposals are added to both.
     """
     if not annotation.kind.has_types or not confusions:
         return of_tokens
@@ -329,7 +329,7 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> I
 
 
 def count_gold_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
-    """Count the gold spans that begin in each token of the predicted Doc, or in the Doc. spans: Those of the gold Doc."""
+    """Count the gold spans that begin in each token of the predicted Doc; for categories, in all of it. spans: Of the gold."""
     n_units = annotation.n_units(example.predicted)
     offsets = [token.idx for token in example.predicted][:n_units]  # in characters; only the first token of a document unit
     rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1  # last unit that begins before it

@@ -60,7 +60,7 @@ def file_reader(file: Path) -> FileReader:
 
 
 def advise_on(file: Path) -> str:
-    """Return what to do with a file that is not a DocBin, for messages."""
+    """Return advice, for a message, on what to do with a file that is not a DocBin and that no reader can read."""
     try:
         with file.open("rb") as stream:
             is_json = stream.read(64).lstrip()[:1] in (b"{", b"[")
@@ -74,7 +74,7 @@ def advise_on(file: Path) -> str:
 
 
 def _load_reader(point: EntryPoint) -> FileReader:
-    """Load a reader at an entry point of another package, checking its output. RAISES C105: no import, or no function."""
+    """Return another package's reader with a check of what it yields. RAISES C105: it cannot be imported or is no function."""
     thing = f"The reader of {point.name} files"
     reader = load_point(point, thing)
     if not callable(reader):

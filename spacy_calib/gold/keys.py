@@ -22,7 +22,7 @@ def value_of(doc: Doc, key: str) -> Any:
     """Return the value of a Doc under a key such as "genre", None without one.
 
     It comes from the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from the line or
-    row that the text was read from. RAISES C600: the function fails. C500: the function cannot be loaded.
+    row of the text, in which its reader has looked up the key. RAISES C600: the function fails. C500: it cannot be loaded.
     """
     registry = REGISTRIES["calib_keys"]
     if key in registry:
@@ -43,7 +43,7 @@ def name_of(value: Any) -> str | None:
 def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
     """Return for each Doc its value under a key as a group name, None without one.
 
-    RAISES C600, C500: the value cannot be computed. C601: no Doc has a name. C602: over two Docs have names, all different.
+    RAISES C600, C500: a value cannot be computed. C601: no Doc has a name. C602: all names differ, and there are more than two.
     """
     names = [name_of(value_of(doc, key)) for doc in docs]
     check_names(Counter(names), key)
@@ -76,12 +76,12 @@ class Names:
         return names
 
     def check(self) -> None:
-        """Check that the names taken so far form groups. RAISES C601: there is no name. C602: over two names, all different."""
+        """Check that the names taken so far form groups. RAISES C601: there is none. C602: all of more than two differ."""
         check_names(self._counts, str(self._key))
 
 
 def check_names(names: Counter[str | None], key: str) -> None:
-    """Check that names (-> number of Docs) form groups. RAISES C601: there is no name. C602: over two names, all different."""
+    """Check that names (name -> number of Docs) form groups. RAISES C601: there is none. C602: all of more than two differ."""
     name_counts = [n for name, n in names.items() if name is not None]
     if not name_counts:
         raise calib_error("C601", key=key)

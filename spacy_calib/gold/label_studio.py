@@ -63,11 +63,11 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             marks += [TextSpan(*bounds, label) for label in labels or [""]]
             exported_spans += [value] * max(len(labels), 1)
     answers = answer_with_spans(text, marks, meta)
-    cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
-    # A name that several questions offer, but that was chosen in some of them only, is both right and wrong: unknown (None).
-    if len(choices) > 1:
-        shared = [name for name in cats if name in task[_SHARED]]
-        cats |= dict.fromkeys(name for name in shared if not all(name in names for names in choices.values()))
+    cats: dict[str, bool | None] = {}
+    for name in (name for names in choices.values() for name in names):
+        # A name that several questions offer is right and wrong if only some answers have it: it is unknown (None).
+        is_contradictory = name in task[_SHARED] and not all(name in names for names in choices.values())
+        cats[name] = None if is_contradictory else True
     spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}  # without a label: unknown
     uncertain = without_words(marks, exported_spans)  # spans whose offsets no exported words confirm
     return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=uncertain)  # +: no 0

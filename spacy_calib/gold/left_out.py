@@ -14,8 +14,8 @@ from ..annotations.label_schemes import LabelScheme, propose_gold_labels, span_c
 from ..pairs.label_map import shorten_list
 from .contradictions import CATS, NER, GoldConflicts
 
-# Name of an annotation -> the layer of its conflicts in GoldConflicts, and the unit for messages.
-_COUNTED = {
+# Name of an annotation -> (its layer in GoldConflicts, noun for what that layer counts).
+_CONFLICT_LAYERS = {
     **dict.fromkeys(("ner", "biluo", "ent_type"), (NER, "entities")),
     **{name.lower(): (name, "tokens") for name in ("TAG", "POS", "LEMMA", "MORPH", "DEP")},
     **dict.fromkeys(("head", "arc"), ("DEP", "tokens")),
@@ -49,7 +49,7 @@ class DroppedGold:
         """Count what is left out of examples. annotation (Annotation): The annotation of the predicted Docs."""
         gold, n_documents, conflicts = annotation.gold, 0, GoldConflicts()
         with_gold: list[Example] = []
-        with_scheme: list[tuple[LabelScheme, Example]] = []  # those whose gold has another label scheme
+        compared: list[tuple[LabelScheme, Example]] = []  # examples whose gold has another label scheme, and this scheme
         for example in examples:
             doc = example.reference
             conflicts.add(doc)
@@ -57,7 +57,7 @@ class DroppedGold:
                 continue
             n_documents += 1
             if (comparison := get_label_comparison(doc, annotation.name)) is not None:
-                with_scheme.append((comparison.scheme, example))
+                compared.append((comparison.scheme, example))
             if has_gold(gold, doc):
                 with_gold.append(example)
         token_counts = count_misaligned(gold, with_gold) if not annotation.kind.of_documents else {"tokens": 0, "left_out": 0}
@@ -68,7 +68,7 @@ class DroppedGold:
             n_documents,
             without_gold=0 if annotation.kind.of_links or not with_gold else n_documents - len(with_gold),
             **token_counts,
-            unused_types=_count_unused_types(annotation, with_scheme),
+            unused_types=_count_unused_types(annotation, compared),
             conflicts=conflicts,
         )
 
@@ -98,8 +98,8 @@ class DroppedGold:
     def _conflict_sentences(self) -> list[str]:
         """Return sentences about texts with several annotations, and about entities that overlap."""
         sentences, conflicts = [], self.conflicts
-        layer, units = _COUNTED.get(self.layer, (self.layer, "labels"))
-        n_compared, n_differing = conflicts.compared[layer], conflicts.differing[layer]
+        conflict_layer, units = _CONFLICT_LAYERS.get(self.layer, (self.layer, "labels"))
+        n_compared, n_differing = conflicts.compared[conflict_layer], conflicts.differing[conflict_layer]
         if conflicts.copies or n_compared:
             repeats = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"
             share = f"{100 * n_differing / max(1, n_compared):.1f} %"
@@ -109,7 +109,7 @@ class DroppedGold:
                 f"{repeats} (in several files, by several people or in several records): gold that agrees counts "
                 f"once{disagreement}{unknown}"
             )
-        if conflicts.overlapping and layer == NER:
+        if conflicts.overlapping and conflict_layer == NER:
             sentences.append(
                 f"{conflicts.overlapping:,} gold entities have a second label or overlap another one, so that none can be "
                 "taken: they are unknown and take no part"

@@ -1,6 +1,6 @@
 """Converts the offsets that annotation tools count to characters, and checks them by the words that the tools export.
 
-A browser counts UTF-16 units, "\\r\\n" as one character, and "&amp;" as "&"; or line ends were shortened after the count.
+A browser counts UTF-16 units, "\\r\\n" as one character, and "&amp;" as "&"; other tools export "\\n" and count "\\r\\n".
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ def find_words(text: str, start: int, end: int, words: str) -> tuple[int, int] |
         return start, end
     starts_by_way = [_starts(text, *way) for way in _WAYS_OF_COUNTING]
     stretches = [(starts[start], starts[end]) for starts in starts_by_way if 0 <= start <= end < len(starts)]
-    for normalize in (str, _normalize):  # exactly equal words first
-        for first, last in stretches:
-            if normalize(text[first:last]) == normalize(words):
-                return first, last
+    for normalize in (str, _normalize):  # equal words come first (`str` changes nothing), then similar ones
+        for begin, stop in stretches:
+            if normalize(text[begin:stop]) == normalize(words):
+                return begin, stop
     return None
 
 
 def reread(text: str, start: int, end: int, reading: str) -> tuple[int, int]:
-    """Convert offsets that were counted in the way `reading` (of READINGS) to characters; (-1, -1) if outside of the text."""
+    """Convert a tool's offsets to characters; (-1, -1) outside of the text. reading: How it counts, such as "UTF-16 units"."""
     starts = _starts(text, *READINGS[reading])
     return (starts[start], starts[end]) if 0 <= start <= end < len(starts) else (-1, -1)
 

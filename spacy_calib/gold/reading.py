@@ -47,19 +47,20 @@ def make_examples(
         # Sentences get the names and values of their document.
         fields = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
         if present_arrays:
-            examples = _with_arrays(nlp, reference, present_arrays, gold_preproc)
+            examples = _with_arrays(nlp, reference, present_arrays, by_sentence=not is_whole)
         else:
             make = corpus.make_examples if is_whole else corpus.make_examples_gold_preproc
             examples = make(nlp, [reference])
         for example in examples:
             example.reference.user_data.update({**fields, DOC_KEY: document})
-            if conflicts is not None:  # of several sentences the first one gets it
-                example.reference.user_data[CONFLICTS], conflicts = conflicts, None
+            if conflicts is not None:
+                example.reference.user_data[CONFLICTS] = conflicts
+                conflicts = None  # the first of several sentences has got them
             yield example
 
 
 def _document_in_file(doc: Doc, file: Path, number: int) -> SourceDocument:
-    """Return the source document of the Doc with this number in its file, by its user data, else the Doc itself.
+    """Return the source document that a Doc's user data name; if they name none, the Doc counts as one, by number and file.
 
     An integer in the user data names a document of this file only, a string the same document in all files.
     """
@@ -69,15 +70,15 @@ def _document_in_file(doc: Doc, file: Path, number: int) -> SourceDocument:
     return SourceDocument(DOCUMENT, (shown_path(file), document)) if isinstance(document.key, int) else document
 
 
-def _with_arrays(nlp: Language, reference: Doc, arrays: dict[str, Any], gold_preproc: bool) -> Iterator[Example]:
+def _with_arrays(nlp: Language, reference: Doc, arrays: dict[str, Any], by_sentence: bool) -> Iterator[Example]:
     """Yield the Example of a gold Doc (reference), in which the predicted Doc has the gold tokens and gets the arrays.
 
-    arrays (dict): Key in the user data -> array. gold_preproc (bool): Yield one Example for each sentence, which gets the rows
+    arrays (dict): Key in the user data -> array. by_sentence (bool): Yield one Example for each sentence, which gets the rows
     of its tokens; an array without a row for each token stays whole.
     """
-    parts = reference.sents if gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
+    parts = reference.sents if by_sentence and reference.has_annotation("SENT_START") else [reference[:]]
     for part in parts:
-        gold = part.as_doc() if gold_preproc else reference
+        gold = part.as_doc() if by_sentence else reference
         words, spaces = [token.text for token in gold], [bool(token.whitespace_) for token in gold]
         predicted = Doc(nlp.vocab, words=words, spaces=spaces)
         for key, rows in arrays.items():

@@ -38,7 +38,8 @@ class SampledAnswers(NamedTuple):
 
     calib (str): Identity of the calibration that gave the scores. pairs (JudgedPairs): Score of each entity and whether it is
     right. cutoffs (Floats): Cut-off above which each was sampled, 0 without one, (n,). drawn_from (int): Number of documents
-    to sample from. accepted (float): Share of their entities to sample from. counts (Mapping): "disputed", ... -> number.
+    from which the sample was drawn. accepted (float): Share of all entities that could be drawn, such as those that reach
+    their cut-offs. counts (Mapping): "disputed", "skipped", "doubled" or "unanswered" -> number.
     """
 
     calib: str
@@ -61,18 +62,20 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
     for file in files:
         values = read_values(file)
-        # Place in the file ("line 3") -> metadata, for records that are questions about a random sample.
-        metas = {where: meta for where, value in values if "sample" in (meta := _meta_of(value))}
-        n_others += len(values) - len(metas)
-        keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}  # place -> question
-        questions |= {keys[where]: _read_question(meta["sample"], file) for where, meta in metas.items()}
-        answers = [answer for answer in read_each(file, known_labels, values) if answer.where in metas] if metas else []
+        keys: dict[str, _Key] = {}  # place in the file ("line 3") -> key of the question about a random sample there
+        for where, value in values:
+            meta = _meta_of(value)
+            if "sample" in meta:
+                keys[where] = tuple(str(meta.get(name)) for name in _KEY)
+                questions[keys[where]] = _read_question(meta["sample"], file)
+        n_others += len(values) - len(keys)
+        answers = [answer for answer in read_each(file, known_labels, values) if answer.where in keys] if keys else []
         for answer in answers:
             counts["doubled"] += _add_vote(votes[keys[answer.where]], answer)
         answered = {answer.where for answer in answers}
         for where, value in values:
-            if where in metas and where not in answered and _was_skipped(value):
-                votes[keys[where]][None] = (False, None)  # a skip by an unknown person
+            if where in keys and where not in answered and _was_skipped(value):
+                votes[keys[where]][None] = (False, None)  # a skip by an unknown person: not agreed, no verdict
     if not questions:
         return None
     if n_others:
@@ -107,13 +110,15 @@ def _evaluate_votes(
     rows = []
     for key, question in questions.items():
         verdicts = _verdicts(votes[key])
-        counts["disputed"] += len(verdicts - {None}) > 1
+        without_skips = verdicts - {None}
+        counts["disputed"] += len(without_skips) > 1
         counts["skipped"] += verdicts == {None}
         counts["unanswered"] += not verdicts
-        if verdicts:
-            rows.append({**question, "right": verdicts - {None} == {True}, "column": labels.index(question["label"])})
+        if verdicts:  # a disputed entity, and one that was only skipped, count as wrong
+            computed = {"right": without_skips == {True}, "column": labels.index(question["label"])}
+            rows.append({**question, **computed, "cutoff": question["cutoff"] or 0.0})
     hits, scores, columns, documents, cutoffs = (
-        np.array([row[name] or 0 for row in rows], dtype=kind)  # 0 for None: no cut-off
+        np.array([row[name] for row in rows], dtype=kind)
         for name, kind in (("right", bool), ("score", float), ("column", np.intp), ("document", np.intp), ("cutoff", float))
     )
     # The questions have calibrated scores only, which stand for the raw ones, too.
@@ -131,7 +136,7 @@ def _meta_of(value: Any) -> dict[str, Any]:
 
 
 def _read_question(sample: Any, file: Path) -> dict[str, Any]:
-    """Return what `rank` wrote with a question: `sample`, a dict or its JSON. RAISES C692: it has not the form _QUESTION."""
+    """Read what `rank` wrote with a question: a dict, or its JSON. RAISES C692: the fields are not as _QUESTION demands."""
     try:
         return _QUESTION(json.loads(sample) if isinstance(sample, str) else sample, "sample")
     except (InvalidState, ValueError) as error:

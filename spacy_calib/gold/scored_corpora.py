@@ -28,7 +28,7 @@ from .reading import document_of
 
 
 class _LabelNumbers:
-    """Numbers labels in the order of their first occurrence; looks them up by name or hash. labels: They are the first."""
+    """Numbers labels from 0, first those in `labels`, then others as they occur; looks numbers up by name or hash."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.numbers: dict[str, int] = {}
@@ -52,7 +52,7 @@ class _LabelNumbers:
     def numbers_of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, doc_hashes: Hashes) -> Ints:
         """Return the number of each label hash, -1 for the hash 0 (no label).
 
-        doc, doc_hashes (Hashes): A Doc and the label hash of each of its tokens, from which new hashes get their names.
+        doc, doc_hashes (Hashes): A Doc and the label hash of each of its tokens. A new hash gets its name from such a token.
         """
         for label_hash in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
             first_unit = int(np.flatnonzero(doc_hashes == np.uint64(label_hash))[0])
@@ -150,7 +150,7 @@ class Collector:
         """
         annotation, doc, reference = self._annotation, example.predicted, example.reference
         hashes = annotation.hashes(doc)
-        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)  # predicted, so the same Doc names them
+        labels = self._names.numbers_of_hashes(hashes, annotation, doc, hashes)  # the predicted labels
         raw, calibrated = _predicted_label_scores(doc, view, self._attr, annotation.kind, scores, labels)
         rows, is_document = np.arange(len(hashes)), annotation.kind.of_documents
         right = _hits(example, annotation, gold, rows, hashes)
@@ -173,8 +173,9 @@ class Collector:
         """Return the columns of _SCORES: a value for each entry of `view` (token, label). gold: Gold hash of each token."""
         hits = _hits(example, self._annotation, gold, view.rows, map_unique(view.tags, get_string_id))
         tags = self._names.numbers_of(view.tags)
-        # The source's labels were numbered first, so that their numbers are their columns; -1 for other labels.
-        columns = np.where(view.columns >= 0, view.columns, np.where(tags < len(self._labels), tags, -1))
+        # Docs that store no columns: the source's labels were numbered first, so their numbers are their columns.
+        columns_by_number = np.where(tags < len(self._labels), tags, -1)  # -1 for other labels
+        columns = np.where(view.columns >= 0, view.columns, columns_by_number)
         return {
             "rows": view.rows,
             "tags": tags,
@@ -227,7 +228,10 @@ class _ColumnBuffer:
 
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
-    """Return whether n labels are right: 1, 0, UNKNOWN. rows, hashes: Token and hash of each. gold: Gold hash of each token."""
+    """Return whether n labels are right: 1 or 0, or UNKNOWN without gold, shape (n,).
+
+    rows, hashes: Token and hash of each label, shape (n,). gold: Hash of each token's gold label, 0 without gold.
+    """
     # In these cases gold decides on each label by itself; otherwise a unit has one right label, and all others are wrong.
     if annotation.kind.of_arcs or annotation.kind.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = annotation.is_known(example, rows, hashes), annotation.is_gold(example, rows, hashes)
@@ -239,10 +243,10 @@ def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, ha
 def _predicted_label_scores(
     doc: Doc, view: DocCalib | None, attr: str, kind: Kind, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
-    """Return (raw, calibrated) score of each unit's predicted label, NaN without one.
+    """Return (raw, calibrated) score of each token's (or document's) predicted label, NaN without one.
 
-    view, scores: As for `Collector._token_columns`. attr (str): Prefix of the pipe's attributes, from which scores below the
-    threshold of `view` are read. kind (Kind): Kind of the annotation. labels (Ints): Number of each label, -1 for none.
+    view (DocCalib | None), scores (dict): The scores above the threshold, also as columns; None and {} without any. attr (str):
+    Prefix of the pipe's attributes, which give scores below it. labels (Ints): Number of each predicted label, -1 for none.
     """
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:

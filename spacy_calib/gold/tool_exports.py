@@ -54,7 +54,7 @@ class TextAnswers:
     @property
     def has_all_spans(self) -> bool:
         """Whether all spans that are not in this answer are wrong, as the person was asked for all spans of the text."""
-        return self.whole and bool(self.spans or not self.cats)
+        return self.whole and bool(self.spans or not self.cats)  # with categories alone, nobody was asked for spans
 
     def contradicts(self, later: TextAnswers) -> bool:
         """Return whether this answer and a later one about the same text cannot both be right."""
@@ -89,7 +89,8 @@ def queue_meta(meta: Any) -> dict[str, Any]:
 def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
     """Return an answer in which the spans `marks` are right; others that a queue of this package proposed (meta) are wrong.
 
-    meta (Mapping): From `queue_meta`. whole (bool): Whether further spans are wrong (unknown if the queue asked about one).
+    meta (Mapping): From `queue_meta`. whole (bool): Whether further spans are wrong; if the queue asked about a single span,
+        they are unknown anyway.
     """
     spans: dict[TextSpan, bool | None] = {**dict.fromkeys(proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
     asks_one_span = isinstance(meta.get("asked"), str)  # several are a list
@@ -133,7 +134,7 @@ def is_prodigy(record: dict[str, Any]) -> bool:
 
 
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
-    """Read a record of Prodigy with its annotator; None if nobody answered."""
+    """Read a record of Prodigy with its annotator; None if it was ignored, or rejected without showing what is wrong."""
     answer = _prodigy_answer(record)
     ids = (record.get(key) for key in ("_annotator_id", "_session_id"))
     # Without an id of the session, Prodigy has a single user.
@@ -188,10 +189,11 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def name_views(records: list[dict[str, Any]], _: Collection[str]) -> None:  # _: labels, which other tools need
-    """Add the "_view_id" that old exports of Prodigy lack: rejected records with spans show that people answered yes or no."""
+    """Add the "_view_id" that old exports of Prodigy lack, if the records are from a view that asks yes or no."""
+    # In such a view people reject a text with its spans; in the others they correct the spans instead.
     if any(record["answer"] == "reject" and record.get("spans") and "options" not in record for record in records):
         for record in records:
-            record.setdefault("_view_id", _BINARY[0])
+            record.setdefault("_view_id", "ner")  # any of _BINARY
 
 
 _DOCCANO_KEYS = ("entities", "label", "labels", "annotations")  # keys of its labels, which are spans or categories
@@ -261,7 +263,7 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
         cats = {name: has for answer in answers for name, has in answer.cats.items()}
         uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
         skipped = Counter(f"answers to '{question}'" for question, _ in responses if question not in record[QUESTIONS])
-        base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))
+        base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))  # has text, meta and whole
         yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped, uncertain=uncertain)
 
 

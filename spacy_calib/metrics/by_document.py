@@ -108,11 +108,11 @@ class ResampledMean(ResampledFigure):
     """A mean over pairs; each resample gives a value that the true mean may have (`resample_means` computes these `values`).
 
     values (Floats): mean - t * error, with mean and standard error of the data. t is the distance of the resample's mean from
-        the data's mean, in standard errors of the resample; the data's mean may be t of its errors from the true mean.
+        the data's mean, in standard errors of the resample. The data's mean may lie as many of its errors from the true mean.
     """
 
     def rank(self, share: float) -> int:
-        """Return the rank as in `ResampledFigure`, but without widening for few documents: t is studentised already."""
+        """Return the rank of the value beyond which the true mean lies with probability `share`: t allows for few documents."""
         return rank_of(share, len(self.values))
 
 
@@ -175,8 +175,8 @@ def resample_means(
 def _studentised_distances(totals: Floats, n_documents: int) -> Floats:
     """Return the distance of each resample's mean from the data's, in the resample's standard errors, (k, n_samples), sorted.
 
-    totals (Floats): Sums over the documents in each resample, (2 + 3 k, n_samples): a row for the number of values, one for its
-        square; then, for k columns of values, k rows of residual (`_residuals`), k of residual^2, k of residual * number.
+    totals (Floats): Sums over the documents in each resample, (2 + 3 k, n_samples). Rows: the number of values of a document,
+        and its square; then, for k columns of values, k residuals (`_residuals`), their k squares, and k of residual * number.
     """
     sizes, squared_sizes = totals[:2]
     sums, squares, products = np.split(totals[2:], 3)  # (k, n_samples) each

@@ -138,9 +138,8 @@ def mce(
             value = calibration_error(values_of_pairs[index], pairs.hits[index], n_bins)
             assert value is not None
             per_tag[int(tag)] = value
-    if not per_tag:
-        return None, per_tag
-    return float(np.sqrt(np.mean(np.square(list(per_tag.values()))))), per_tag
+    error = float(np.sqrt(np.mean(np.square(list(per_tag.values()))))) if per_tag else None
+    return error, per_tag
 
 
 def ece(pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, top: Ints | None = None) -> float | None:

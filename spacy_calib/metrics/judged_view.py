@@ -21,12 +21,12 @@ MANY = 20  # a label that is never right is reported from so many predictions on
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgedView(JudgedPairs):
-    """Scored tokens, documents or entities with gold, their positions in the text, and the settings of their evaluation.
+    """Scored pairs (`JudgedPairs`) of tokens, documents or entities, their positions, and the settings of their evaluation.
 
     kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): Name of each tag. groups (Groups): Groups of tags.
     n_bins (int): Number of adaptive bins. seed (int): Seed of random numbers. metrics (Mapping): Short name -> `Metric`.
     starts, ends (Ints): First token of each pair in the corpus, and the one after the last, shape (n,).
-    has_label_columns (bool): Whether each tag is a label (an edit tree is not). span_words (tuple): Noun for one span, several.
+    has_label_columns (bool): Whether each tag is a label (an edit tree is not). span_words (tuple): "entity", "entities".
     """
 
     kind: str

@@ -22,19 +22,15 @@ class NoiseFloor:
 
 
 def noise_floor(
-    scores: ArrayLike,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    n_samples: int = 200,
-    seed: int = 0,
-    groups: ArrayLike | None = None,
-) -> NoiseFloor | None:
+    scores: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
+    n_samples: int = 200, seed: int = 0, groups: ArrayLike | None = None,
+) -> NoiseFloor | None:  # fmt: skip
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
     scores (ArrayLike): n scores: all of them for the floor of SMCE, the scores of one group for the floor of its GMCE.
     n_bins (int): Bins of equally many pairs. bin_size (int | None): Pairs per bin instead. n_samples: Simulated data sets.
     groups (ArrayLike | None): Group of each score, -1 for none, for the floor of the mean GMCE, the unweighted mean of the
-        groups' errors. Its quantile is far below the mean of the groups' own ones: seldom are all unlucky at once.
+        groups' errors. Its quantile is far below the mean quantile of single groups, whose errors are seldom all high at once.
     RETURNS (NoiseFloor | None): Mean and 95 % quantile; a measured error near them may be all noise. None without scores.
     RAISES C001: values out of range, n_samples below 1. C002: not one group per score.
 

@@ -159,8 +159,8 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
     edges = (make_binner() if binner is None else binner)(probabilities)
     table = bin_table(probabilities, right, edges)
     share, base_rate = table.counts / table.counts.sum(), float(right.mean())
-    bin_index = np.unique(assign(probabilities, edges), return_inverse=True)[1].reshape(-1)
-    score_residual, hit_residual = probabilities - table.mean_score[bin_index], right - table.mean_hit[bin_index]
+    table_row = np.unique(assign(probabilities, edges), return_inverse=True)[1].reshape(-1)  # of each pair: of filled bins only
+    score_residual, hit_residual = probabilities - table.mean_score[table_row], right - table.mean_hit[table_row]
     return Decomposition(
         reliability=float(share @ (table.mean_score - table.mean_hit) ** 2),
         refinement=float(share @ (table.mean_hit * (1 - table.mean_hit))),

@@ -90,7 +90,7 @@ def _sum_with_error(
     if overdispersion is not None:
         variance = (freedom * variance + _PRIOR * overdispersion * independent_variance) / (freedom + _PRIOR)
         freedom = freedom + _PRIOR if freedom > 0 else 0.0  # the average rests on _PRIOR more documents
-    error = np.sqrt(max(variance, independent_variance, np.finfo(float).tiny))  # a lower variance is luck; tiny: not 0
+    error = np.sqrt(max(variance, independent_variance, np.finfo(float).tiny))  # a lower variance is luck; tiny: above 0
     return float(sums.sum()), float(error), float(freedom)
 
 
@@ -121,7 +121,8 @@ def find_discoveries(p: Sequence[float] | Floats) -> NDArray[np.bool_]:
     # All are rejected up to the last one whose p value is below the line RATE * rank / number (Benjamini & Hochberg 1995).
     below_line = np.flatnonzero(values[order] <= RATE * np.arange(1, len(values) + 1) / max(1, len(values)))
     is_discovery = np.zeros(len(values), dtype=bool)
-    is_discovery[order[: below_line[-1] + 1 if len(below_line) else 0]] = True
+    n_discoveries = int(below_line[-1]) + 1 if len(below_line) else 0
+    is_discovery[order[:n_discoveries]] = True
     return is_discovery
 
 
@@ -145,7 +146,7 @@ def judge_slices(
     """Evaluate the scores of judged_pairs in each slice. Significantly wrong slices come first, then the largest gaps.
 
     slices (Mapping): Name of a slice -> indices of the pairs of its tokens (or entities) with their predicted labels.
-    among (Ints): Indices of the pairs of all tokens with their predicted labels, (n,), which show how much documents vary.
+    among (Ints): Indices of the pairs of all tokens with their predicted labels, (n,). They show how much documents differ.
     n_bins (int): Maximum number of bins of a slice; small slices have fewer. seed (int): Seed of the random numbers.
     RETURNS (dict): "rate": false discovery rate of "off". "too_small": number of slices that were left out. "rows": a dict for
         each other slice, with its name ("slice"), the fields of its `Gap`, its errors under the keys of `error_row` (without

@@ -18,15 +18,9 @@ from .proper import PROPER, accuracy
 
 
 def calibration_table(
-    pairs: Pairs,
-    calibrated_scores: Floats,
-    groups: Groups,
-    n_bins: int = 10,
-    seed: int = 0,
-    documents: Ints | None = None,
-    unit: str = DOCUMENT,
-    metrics: Mapping[str, Metric] = PROPER,
-) -> dict[str, Any]:
+    pairs: Pairs, calibrated_scores: Floats, groups: Groups, n_bins: int = 10, seed: int = 0,
+    documents: Ints | None = None, unit: str = DOCUMENT, metrics: Mapping[str, Metric] = PROPER,
+) -> dict[str, Any]:  # fmt: skip
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Groups of tags.
@@ -71,31 +65,33 @@ def error_row(
         calibrated scores would show.
     """
     raw, calibrated, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
-    true_error = _true_error(calibrated, hits, None if documents is None else documents[index], n_bins, seed)
     return {
         "group": group,
         "tags": tags,
         "pairs": len(raw),
         "raw": calibration_error(raw, hits, n_bins),
         "calibrated": calibration_error(calibrated, hits, n_bins),
-        **true_error,
+        **_noise_figures(calibrated, hits, None if documents is None else documents[index], n_bins, seed),
     }
 
 
 def _mean_row(
     rows: list[dict[str, Any]], pairs: Pairs, calibrated_scores: Floats, groups: Groups, n_bins: int, seed: int, documents: Any
 ) -> dict[str, Any]:
-    """Return the last row of a `calibration_table` of these arguments, GMCE averaged over groups. rows: Row of each group."""
+    """Return the row "mean" of a `calibration_table` of these arguments: means over its groups. rows: Row of each group."""
     totals = {key: sum(row[key] for row in rows) for key in ("tags", "pairs")}
-    true_error = _true_error(calibrated_scores, pairs.hits, documents, n_bins, seed, groups.find(pairs.tags))
+    noise = _noise_figures(calibrated_scores, pairs.hits, documents, n_bins, seed, groups.find(pairs.tags))
     means = {key: mean_of([row[key] for row in rows]) for key in ("raw", "calibrated", "floor")}
-    return {"group": "mean", **totals, **true_error, **means}
+    return {"group": "mean", **totals, **noise, **means}  # the mean floor of the rows shown replaces the one in `noise`
 
 
-def _true_error(
+def _noise_figures(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints | None, n_bins: int, seed: int, groups: Ints | None = None
 ) -> dict[str, Any]:
-    """Return the fields of `error_row` from "debiased" to "floor95". groups: Group of each score, to average their errors."""
+    """Return the fields of `error_row` on noise: "debiased", "true_low", "true_high", "floor" and "floor95".
+
+    groups (Ints | None): Group of each score; the figures are then of the mean of the groups' errors. None: of all scores.
+    """
     interval = None if documents is None else error_interval(scores, hits, documents, n_bins, seed=seed, groups=groups)
     floor = noise_floor(scores, n_bins, seed=seed, groups=groups)
     keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}

@@ -61,17 +61,19 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
         mass = np.bincount(inverse, weights=weights, minlength=len(distinct))
     mass_below = np.cumsum(mass) - mass
     total = mass_below[-1] + mass[-1]
-    factor, divisor = (n_bins, 2 * total) if bin_size is None else (1, 2 * bin_size)  # bin = rank * factor // divisor
-    n_bins = n_bins if bin_size is None else max(1, int(total // bin_size))
-    # The bin that the rule gives to each distinct score, and to a value just above it, which equals no score.
-    bin_at = np.minimum((2 * mass_below + mass) * factor // divisor, n_bins - 1)
-    bin_above = np.minimum(2 * (mass_below + mass) * factor // divisor, n_bins - 1)
-    bins = np.arange(1, n_bins)
-    # Index of the first score that is in each bin or a higher one, and of the first for which the values just above it are.
-    first_at, first_above = np.searchsorted(bin_at, bins), np.searchsorted(bin_above, bins)
-    edges = np.append(distinct, np.inf)[first_at]  # inf: no score reaches the bin
-    is_between = first_above < first_at  # the bin begins just above a score, not at the next score
-    edges[is_between] = np.nextafter(distinct, np.inf)[first_above[is_between]]
+    if bin_size is None:  # the rule is: bin = rank * factor // divisor
+        factor, divisor, last_bin = n_bins, 2 * total, n_bins - 1
+    else:
+        factor, divisor, last_bin = 1, 2 * bin_size, max(1, int(total // bin_size)) - 1
+    # The bin of each distinct score, and the bin of the values just above it, which equal no score.
+    bin_of_score = np.minimum((2 * mass_below + mass) * factor // divisor, last_bin)
+    bin_just_above = np.minimum(2 * (mass_below + mass) * factor // divisor, last_bin)
+    bins = np.arange(1, last_bin + 1)
+    # Each bin begins either at the first score that is in it (or in a higher bin), or just above the score before that one.
+    score_index, before_index = np.searchsorted(bin_of_score, bins), np.searchsorted(bin_just_above, bins)
+    edges = np.append(distinct, np.inf)[score_index]  # inf: no score reaches the bin
+    begins_before = before_index < score_index  # the values just above an earlier score are in the bin already
+    edges[begins_before] = np.nextafter(distinct, np.inf)[before_index[begins_before]]
     return edges
 
 
@@ -90,8 +92,9 @@ def between(low: Floats, high: Floats) -> Floats:
 
     A fit saves such numbers in place of scores, so that nobody who guesses a text can find its scores among them.
     """
-    digits = 1 - np.frexp(high - low)[1]  # the fewest with which a multiple of 2 ** -digits must lie in the interval
-    multiples = np.ldexp(np.floor(np.ldexp(high, digits)), -digits)  # the highest ones that are not above `high`
+    # The highest power of two that is not above the length of the interval: a multiple of it must lie in the interval.
+    exponents = np.frexp(high - low)[1] - 1
+    multiples = np.ldexp(np.floor(np.ldexp(high, -exponents)), exponents)  # the highest ones that are not above `high`
     return np.where((low < multiples) & (multiples <= high), multiples, high)
 
 

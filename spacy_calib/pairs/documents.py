@@ -26,7 +26,7 @@ _TOKENS, _MOST = 200, 100  # minimum of the mean number of tokens in a run, and 
 
 
 class SourceDocument(NamedTuple):
-    """A source document: its kind (unit: DOCUMENT, SENTENCE, TEXT or DOC), key (unique in unit and file), its file's number."""
+    """A source document. unit: DOCUMENT, SENTENCE, TEXT or DOC. key: Unique in its unit and file. file: Number of the file."""
 
     unit: str
     key: Hashable
@@ -65,13 +65,13 @@ def count_in_words(unit: str, n: int) -> str:
 
 
 def pluralize(unit: str) -> str:
-    """Return the plural of a unit: "entities", "Docs of the file"."""
+    """Return the plural of a unit, in which the first word changes: "Docs of the file" for "Doc of the file"."""
     first, *ending = unit.split(" ")
     return " ".join([first[:-1] + "ies" if first.endswith("y") else first + "s", *ending])
 
 
 def extent_in_words(unit: str, n: int, row_unit: str, n_rows: int) -> str:
-    """Return text on n units and n_rows row units: "20 documents, 4,180 tokens"; "20 documents" if row_unit is "document"."""
+    """Return the size of data, n units and n_rows row units: "20 documents, 4,180 tokens"; "20 documents" if rows are these."""
     if row_unit == DOCUMENT:
         return count_in_words(row_unit, n_rows)
     return f"{count_in_words(unit, n)}, {n_rows:,} {pluralize(row_unit)}"

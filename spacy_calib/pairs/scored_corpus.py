@@ -143,8 +143,8 @@ class ScoredCorpus:
     def offsets(self) -> Ints:
         """First character of each token in its Doc, shape (n,)."""
         sizes = np.fromiter(map(len, self.words.tolist()), dtype=np.intp, count=len(self)) + self.spaces
-        ends = np.cumsum(sizes)
-        return ends - sizes - (ends - sizes)[self.doc_starts[self.docs]]  # start in all texts, minus that of the Doc
+        starts = np.cumsum(sizes) - sizes  # in all texts, one after the other
+        return starts - starts[self.doc_starts[self.docs]]
 
     @cached_property
     def lengths(self) -> Ints:
@@ -164,7 +164,7 @@ class ScoredCorpus:
 
     def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:
         """Return a pair per token: its predicted label, and whether this is right. rows: Tokens with gold; None for all."""
-        # The number of a label is its column, except for lemmas, whose columns are edit trees: the token's entries have these.
+        # The number of a label is its column. Not for lemmas: the columns are edit trees, and scores of the lemmas show which.
         columns = self.labels.copy()
         matches = np.flatnonzero(self.tags == self.labels[self.rows])  # scores of predicted labels
         columns[self.rows[matches]] = self.columns[matches]

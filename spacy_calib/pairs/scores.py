@@ -150,19 +150,16 @@ class LogitScores:
 
 
 class SparseScores:
-    """The `Scores` of a source that gives sparse probabilities, such as those of lemmas, ascending by row.
+    """The `Scores` of a source that gives sparse probabilities, such as those of lemmas.
 
-    spans (Spans | None): The spans that the source predicts. absent (float): Score of entries that are not there; NaN if only
-        some labels of a token have a score. further_scores (Mapping | None): Description -> numbers of shape (n_tokens,).
+    marginals (Marginals): The probabilities. spans (Spans | None): The spans that the source predicts. absent (float): Score of
+        a label without an entry; NaN if it is not known. further_scores (Mapping | None): Description -> numbers, (n_tokens,).
     """
 
     def __init__(
-        self,
-        marginals: Marginals,
-        spans: Spans | None = None,
-        absent: float = 0.0,
+        self, marginals: Marginals, spans: Spans | None = None, absent: float = 0.0,
         further_scores: Mapping[str, Floats] | None = None,
-    ):
+    ):  # fmt: skip
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
         self.spans = spans
@@ -180,7 +177,7 @@ class SparseScores:
 
 
 def stack(parts: Sequence[Marginals]) -> Marginals:
-    """Join the marginals of consecutive runs of tokens, numbering tokens on; `names` are kept if the first part has them."""
+    """Join the marginals of consecutive runs of tokens, numbered from 0 in each; also `names`, if the first part has any."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

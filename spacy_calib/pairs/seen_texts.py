@@ -20,7 +20,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, as arrays (n,): digest, number of words, number of the document, whether the text is all of it or a sentence."""
+    """n texts: digest, number of words, and document (a number) of each, and whether it is the whole document or a sentence."""
 
     digests: Digests
     words: Ints

@@ -42,7 +42,7 @@ from .state import PipeState
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
     """Adapt the calibration of a fitted pipe to another domain. The pipe is not changed: the caller gives it the new state.
 
-    In the pipeline's meta, errors of the adapted scores replace the former errors; a single document only removes the former.
+    In the pipeline's meta, errors of the adapted scores replace the former ones, but of a single document there are none.
     inputs (FitInputs): Labelled documents of the other domain. Cut-offs stay, as adapted scores are still probabilities.
     RETURNS (tuple): The new state; the (token, tag) pairs with out-of-fold adapted scores, None for a single document; the
         adapted span steps with out-of-fold adapted scores of the spans, None if the pipe calibrates no spans.
@@ -107,12 +107,12 @@ def adapt_tokens(
     data, threshold = inputs.data, inputs.settings.threshold
     # All pairs in text order, as a context looks at all tokens. `order`: index of each in data.pairs, then unlabelled_pairs.
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
+    all_documents = np.concatenate([data.documents, data.unlabelled_documents])[order]
     steps = [step for step in calibration_before.steps if not isinstance(step, Normalization)]
     predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))  # of pairs above the threshold
-    index = np.flatnonzero(all_pairs.scores >= threshold)  # in `all_pairs`, of the pairs in `predictions`
-    pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
-    has_gold = order[index] < len(data.pairs)  # `order` counts the pairs with gold first
-    with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)  # in `pairs`, `predictions`
+    above = np.flatnonzero(all_pairs.scores >= threshold)
+    pairs, documents, has_gold = all_pairs.take(above), all_documents[above], (order < len(data.pairs))[above]
+    with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)  # indices into `pairs` and `predictions`
     entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
@@ -145,7 +145,8 @@ def adapt_spans(
     candidate_indices = np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)  # other spans with known gold
     index = np.concatenate([data.known_indices, candidate_indices])
     spans = data.spans.take(index)
-    scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
+    raw = np.where(spans.on_doc, data.raw[index], spans.scores)  # as `Calibrator` takes them: of candidates their own scores
+    scores, _ = calibration.calibrate(spans, raw, (), view)
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
     fit = AdaptationFit.from_entries(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)

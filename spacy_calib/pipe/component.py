@@ -57,13 +57,9 @@ _Pipe = TypeVar("_Pipe", bound="Calibrator")
 
 
 def flag_tokens(
-    cutoffs: RecallCutoffs,
-    scores: Scores,
-    calibrated: CalibratedEntries,
-    labels: Sequence[str],
-    annotation: Annotation,
-    threshold: float,
-) -> Flags:
+    cutoffs: RecallCutoffs, scores: Scores, calibrated: CalibratedEntries,
+    labels: Sequence[str], annotation: Annotation, threshold: float,
+) -> Flags:  # fmt: skip
     """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each flagged one.
 
     cutoffs (RecallCutoffs): If its `per` is "all", P(inside an entity) flags tokens; if it is "label", P(type) of each type.
@@ -86,7 +82,7 @@ def flag_tokens(
     top_types = probabilities.argmax(axis=0)
     flag_scores = entries.inside_probability[rows] if cutoffs.per == "all" else probabilities[top_types, np.arange(len(rows))]
     values = is_flagged.astype(np.int8)
-    values[silent_rows] = -1
+    values[silent_rows] = -1  # unknown
     return Flags(values, rows, types.names, top_types, flag_scores)
 
 
@@ -107,6 +103,7 @@ def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[n
     marginals = calibrated.marginals
     # Score of each unit's predicted label, and column of that label.
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
+    # The label of an entry is that of its column. Not for lemmas, whose columns are edit trees: each entry names its label.
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     is_predicted = hashes == batch.label_hashes[marginals.rows]  # whether an entry is of the label on the Doc
     rows = marginals.rows[is_predicted]
@@ -342,7 +339,7 @@ class Calibrator(Pipe, PipeSettings):
         if (spans := scores.spans) is not None:
             raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
             span_scores, is_accepted = state.spans.calibrate(spans, raw, source.span_labels, calibrated.view)
-            # Sentences and links are right if the labels of their tokens are, other spans if their own label is.
+            # Sentences and links, whose kind sets the event, are right if the labels of their tokens are; others have layer "".
             layer = source.annotation.name if source.annotation.kind.span_event else ""
             batch.spans = SpanScores(spans, source.span_labels, raw, span_scores, is_accepted, self.span_event, layer)
         if (cutoffs := state.tokens.recall_cutoffs) is not None:
@@ -447,7 +444,7 @@ class Calibrator(Pipe, PipeSettings):
         return dump(self._state())
 
     def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the bytes of `to_bytes`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: other labels."""
+        """Load the bytes of `to_bytes`; exclude: no effect. RAISES C010 to C012: unreadable. C020: source with other labels."""
         self._load(bytes_data, "the bytes given")
         return self
 
@@ -458,7 +455,7 @@ class Calibrator(Pipe, PipeSettings):
         (folder / _FILE).write_bytes(self.to_bytes())
 
     def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
-        """Load the folder of `to_disk`; `exclude` has no effect. RAISES C010 to C012: unreadable. C020: other labels."""
+        """Load the folder of `to_disk`; exclude: no effect. RAISES C010 to C012: unreadable. C020: source with other labels."""
         file = Path(path) / _FILE
         try:
             data = file.read_bytes()
@@ -471,7 +468,7 @@ class Calibrator(Pipe, PipeSettings):
         self._set_state(read(data, self._read_state, name=self.name, path=path))
 
     def _state(self) -> dict[str, Any]:
-        """Return the learned state as plain data, with the labels that only the source's settings contain."""
+        """Return the learned state as plain data, with labels that only the settings of the source (not of its map) contain."""
         return replace(self.learned, kept_labels=with_map(self.source, None).kept_labels()).state()
 
     def _read_state(self, state: Any) -> PipeState:

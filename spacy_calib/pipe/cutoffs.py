@@ -62,9 +62,9 @@ def precision_cutoffs(
     pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
     confidence (float): Confidence that the precision is reached, in (0, 1).
     per (str): "all": one cut-off, under the key "all"; "label" or "group": one for each label or group, under its name.
-    sample (SampledAnswers | None): The random sample that gave `pairs`; None for other gold. Answers below the highest cut-off
-        above which their key was sampled are left out. If all others may be accepted, that cut-off stays; else a new one is
-        found, or none.
+    sample (SampledAnswers | None): The random sample that gave `pairs`; None for other gold. If a key was sampled above former
+        cut-offs, its answers below the highest of these are left out. If all others may be accepted, that former cut-off
+        stays; else a new one is found, or none.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
         cut-offs, and "rows": per "key" the "cutoff", number of "entities" (or "documents"), number "kept" (accepted), "share"
         (kept / all), "precision" (right / kept), and "low" and "high", the prediction interval of the precision.
@@ -82,9 +82,9 @@ def precision_cutoffs(
     targets = precision if isinstance(precision, Mapping) else None  # label -> precision
     all_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     required = targets or dict.fromkeys([*all_keys, *keys], precision)  # key -> required precision
-    cutoffs = Cutoffs(min(required.values()), confidence, per, {}, targets)  # {}: no values yet
+    cutoffs = Cutoffs(min(required.values()), confidence, per, values={}, targets=targets)  # `level` needs no values yet
     thresholds = find_thresholds(scores, hits, documents, keys.tolist(), required, cutoffs.level)
-    unit = "entities" if event else "documents"
+    unit = "entities" if event else "documents"  # what a Threshold counts as spans
     rows: dict[str, dict[str, Any]] = {}
     for key in required:
         threshold, former_cutoff = thresholds.get(key, Threshold(None, 0)), former_cutoffs.get(key)

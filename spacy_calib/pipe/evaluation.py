@@ -41,8 +41,9 @@ _CALIBRATED_KEYS = ("calibrated", "debiased", "true_low", "true_high")  # of a r
 class UnitTable(NamedTuple):
     """The evaluation of the entities, tokens or documents of a pipe.
 
-    view (JudgedView): The pairs with gold. figures (Mapping): Keys of `calibration_table` ("errors", "scores" ...), number of
-        "bins", labels "never_right", and, if Docs were sliced, "slices": "by" (name of the key) and "rows" (a dict per slice).
+    view (JudgedView): The pairs with gold. figures (Mapping): Their `calibration_table` ("errors", "scores" ...), the number of
+        "bins", "never_right" (a dict for each label that is often predicted and never right), and if the Docs were divided into
+        slices, "slices": "by" (name of the key) and "rows" (a dict per slice).
     """
 
     view: JudgedView
@@ -116,7 +117,7 @@ class Evaluation:
     """The evaluation of a pipeline on gold.
 
     name, version, given_as (str): Name and version of the pipeline, and the name or path under which it was loaded. data (str):
-    Name of the gold. pipes (Sequence[PipeTable]): The evaluated pipes. notes (Sequence[str]): Why others are not evaluated.
+    Name of the gold. pipes (Sequence[PipeTable]): The evaluated pipes. notes (Sequence[str]): Why some pipes are not evaluated.
     """
 
     name: str
@@ -139,21 +140,21 @@ class Evaluation:
 def check_evaluable(
     pipes: Sequence[Calibrator], corpora: Sequence[ScoredCorpus], examples: Sequence[Example], silent: bool
 ) -> None:
-    """Check that one of the pipes, at least, has scores with gold; a single pipe also needs right and wrong predictions.
+    """Check that at least one of the pipes has scores with gold. A single pipe must also have right and wrong predictions.
 
     corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn
-        (CW65) that hardly any prediction of a single pipe is wrong. If all pipes fail, the error is the first one's.
-    RAISES C800 to C804: the gold of the only pipe shows no errors. C075, C745: no Doc has scores. C030: no Doc
-        with scores has gold. C005: no score of a token with gold reaches the threshold.
+        (CW65) that hardly any prediction of a single pipe is wrong. If no pipe passes, the error is about the first one.
+    RAISES C800 to C804: the predictions of a single pipe are all right or all wrong, or all gold labels are the same. C075,
+        C745: no Doc has scores. C030: no Doc with scores has gold. C005: no score of a token with gold reaches the threshold.
     """
     if len(pipes) == 1:
-        check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)
+        check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, min_expected=EXPECTED)
     if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):  # pairs, or spans, with gold
         return
     pipe = pipes[0]
     check_scored(pipe, examples)
     if (corpora[0].gold >= 0).any():  # scores and gold, but no score above the threshold is of a token with gold
-        raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
+        raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, minimum=scorer_like(pipe.scorer).n_bins)
     raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=pipe.source.component or "the source")
 
 
@@ -169,8 +170,9 @@ def evaluate_pipe(
     """Evaluate the scores that a calib pipe, fitted or not, wrote on predicted Docs.
 
     corpus (ScoredCorpus): The pipe's scores on `examples`, with gold. n_groups (int | None): Number of tag frequency groups;
-        None takes the pipe's groups. by (tuple | None): Name of a key and its value for each Doc, which divide the Docs into
-        slices. obstacle (str): Why scores are missing.
+        None takes the pipe's groups. by (tuple | None): Name of a key, and its value for each Doc (None: in no slice). The
+        Docs of each value are also evaluated as a slice. obstacle (str): Why the component gave no new scores, or "".
+    RETURNS (PipeTable): Errors and metrics by unit, effects of cut-offs, and what may explain errors, such as other weights.
     RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
     annotation, recall_cutoffs, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
@@ -201,7 +203,7 @@ def evaluate_pipe(
 
 
 def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Sequence[str | None]) -> dict[str, Any]:
-    """Evaluate the predicted labels in slices of the Docs, by `judge_slices`. slice_of_doc: Each Doc's slice or None."""
+    """Return errors of predicted labels in each slice of the Docs, from `judge_slices`. slice_of_doc: Slice of each or None."""
     indices = predicted_indices(corpus, view)
     docs = corpus.docs[view.starts[indices]]  # a unit belongs to the Doc of its first token
     slices = slices_by(slice_of_doc, docs, indices)
@@ -232,7 +234,7 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
     annotation, source, labels, span_labels = pipe.annotation, pipe.source, pipe.lookup.labels(), pipe.lookup.span_labels()
     examples = [example for example in examples if annotation.n_units(example.predicted)]
     references = [example.reference for example in examples]
-    # If only heads are compared (any_label), gold and component may use different labels: those of the component count.
+    # If an arc is right by its head alone (any_label), the gold may have other labels: those of the component are counted.
     docs_to_count = [example.predicted for example in examples] if annotation.kind.any_label else references
     counts = source.count_gold(pipe.lookup.component(), docs_to_count)
     groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
@@ -241,9 +243,9 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
 
 
 def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
-    """Return the `calibration_table` of pairs with gold ("errors", "scores" ...), "bins" (number) and "never_right" (labels).
+    """Return the `calibration_table` of pairs with gold ("errors", "scores" ...), the number of "bins", and "never_right".
 
-    view (JudgedView): The pairs. layer (str): Their annotation; if its labels are not fixed (lemmas), "never_right" is [].
+    view (JudgedView): The pairs. layer (str): Their annotation. "never_right" lists frequent predictions; it is [] for lemmas.
     """
     documents = view.documents if view.unit else None  # without a unit nobody knows which pairs are of one document
     figures = calibration_table(
@@ -278,8 +280,8 @@ def count_unmapped_predictions(pipe: Calibrator, examples: Iterable[Example]) ->
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
     """Find labels that a component and the gold of `corpus` use differently; [] unless each token has one right label.
 
-    RETURNS (list): Dicts of "said" (the component's label), "gold" (the gold's label there), "tokens" (number with both), "of"
-        (number with a high score of "said"), "in_gold" (number whose gold label is "said"), and "file" (always 0 here).
+    RETURNS (list): A dict for each: the component gives "of" tokens the label "said" with a high score, and the gold label of
+        "tokens" of them is "gold". "in_gold": number of tokens whose gold label is "said". "file": always 0 here.
     """
     if not may_differ(pipe, pipe.annotation):
         return []
@@ -297,9 +299,9 @@ def _accepted_spans(spans: ScoredSpans, pipe: Calibrator) -> dict[str, Any]:
         spans with gold) and "precision" (right / kept); a share is None if it is 0 / 0.
     """
     assert pipe.spans.cutoffs is not None
-    with_gold = spans.right >= 0
-    hits = spans.right[with_gold][spans.accept[with_gold] == 1]
-    n_kept, n_spans = len(hits), int(with_gold.sum())
+    has_gold, is_accepted = spans.right >= 0, spans.accept == 1
+    hits = spans.right[has_gold & is_accepted]
+    n_kept, n_spans = len(hits), int(has_gold.sum())
     return {
         "wanted": pipe.spans.cutoffs.precision,
         "promise": pipe.spans.cutoffs.promise(shown_keys(pipe)),

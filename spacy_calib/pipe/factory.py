@@ -45,7 +45,7 @@ class PipeSettings:
         <attr>_score, and `doc.spans[score_name]` has the scored spans, their scores in `attrs["scores"]`; None: neither.
     event (str): When a span (entity) counts as right: exact (tokens and label), article (the same except for a leading a, an or
         the), type (label of every token), overlap (of at least one).
-    source (Source): Source of the marginals. grouping (Callable): (labels, tag counts) -> Groups.
+    source (Source): Reads the probabilities of a component. grouping (Callable): (labels, tag counts) -> Groups.
     scaling (Scaling | None): Prototype of the step that reweights a token's tags before the threshold; None leaves it out.
     recalibrator (Recalibrator): Prototype, cloned for every group.
     tag_offsets (bool): Whether each tag gets a correction of its own after the recalibrator of its group.

@@ -155,7 +155,7 @@ class FitInputs:
         if not n_pairs:
             raise calib_error("C003", what="calibrator", threshold=threshold)
         if n_pairs < self.arguments.min_pairs:
-            raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
+            raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, minimum=self.arguments.min_pairs)
 
     def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
         """Check that by the gold some predictions are right and some wrong. watch (GoldWatch): Has counted the gold.
@@ -165,10 +165,10 @@ class FitInputs:
         """
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
-        # Index in `names` of each gold label that occurs. -2 is no gold; -1, an unknown label, gets the last name, "".
+        # Names by gold column: those of labels, then "(none)" for no category; -1, an unknown label, is the last one, "".
         names = [*source.labels, *source.annotation.kind.no_label_names, ""]
-        columns = np.unique(data.gold[data.gold != -2])
-        gold_labels = [names[min(column, len(names) - 1)] for column in columns.tolist()]
+        columns = np.unique(data.gold[data.gold != -2])  # -2: no gold
+        gold_labels = [names[column] for column in columns.tolist()]
         # Whether all predicted spans are right, and no gold span is missed: then the gold may be a copy of the predictions.
         agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
         span_pairs = None if self.n_gold or spans is None else spans.pairs  # checked if only spans have gold
@@ -192,7 +192,10 @@ def read_fit_inputs(
     component = pipe.lookup.component_to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
     annotation = source.annotation
-    reader = ExampleReader(source, _lowest_score(pipe, annotation), pipe.event, _words_reader(pipe, annotation), in_runs)
+    _check_steps(pipe, annotation)
+    # Only a scaling, which needs units with one right tag, reads scores below the threshold.
+    lowest = lowest_taken(pipe) if of_one_tag(pipe, annotation) else pipe.threshold
+    reader = ExampleReader(source, lowest, pipe.event, _words_reader(pipe, annotation), in_runs)
     text_watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     reader.read_all(text_watch.watch(gold_watch.watch(examples)))  # both take notes of the examples that pass
     texts, tag_counts = text_watch.units(), arguments.tag_counts
@@ -218,21 +221,21 @@ def read_fit_inputs(
         seen_texts=FitTextDigests(salt=token_hex(16)).with_texts(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
-    if (few_errors := inputs.check_outcomes(gold_watch)) is not None:
-        pipe.warn("CW65", **few_errors)
+    if (warning_fields := inputs.check_outcomes(gold_watch)) is not None:
+        pipe.warn("CW65", **warning_fields)
     return inputs
 
 
 def _words_reader(pipe: Calibrator, annotation: Annotation) -> Callable[[Sequence[Doc]], Words] | None:
-    """Return a function that reads from Docs the features that a context or further scores need; None if there are neither."""
-    if annotation.kind.of_documents:
+    """Return a function that reads from Docs the features that their context uses; None without a context."""
+    if annotation.kind.of_documents:  # their context uses no words, but further scores of the source, if it has any
         return partial(read_words, pipe.lookup.nlp, None, annotation) if pipe.source.further_score_names else None
-    context = pipe.context or pipe.tokens.context
+    context = pipe.context or pipe.tokens.context  # of the settings, for a fit; else the fitted one, for an adaptation
     return None if context is None else partial(read_words, pipe.lookup.nlp, context, annotation)
 
 
-def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
-    """Check that the settings suit the annotation, and return the lowest raw score that takes part in the fit.
+def _check_steps(settings: PipeSettings, annotation: Annotation) -> None:
+    """Check that the steps that the settings name can be applied to labels of this annotation.
 
     RAISES C264: the context cannot be applied to documents. C741, C838: the setting `context` is no context. C072: a setting
         requires one right tag per token. C287: a setting requires the scores of all tags of a token.
@@ -244,14 +247,12 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
         raise calib_error("C838", given=getattr(context, "registered", type(context).__name__))
     if annotation.kind.of_documents and context is not None and context.when == "always":
         raise calib_error("C264", setting="context", component=name)
-    if of_one_tag(settings, annotation):
-        return lowest_taken(settings)
-    for setting in ("scaling", "normalize"):
-        if getattr(settings, setting) and annotation.kind.overlapping:
+    for setting in ("scaling", "normalize"):  # both compare the scores of all tags of a token
+        if not getattr(settings, setting) or of_one_tag(settings, annotation):
+            continue
+        if annotation.kind.overlapping:
             raise calib_error("C072", setting=setting, layer=annotation.gold.name, unit=annotation.kind.unit)
-        if getattr(settings, setting):
-            raise calib_error("C287", setting=setting, where=name)
-    return settings.threshold
+        raise calib_error("C287", setting=setting, where=name)
 
 
 def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
@@ -373,11 +374,11 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the calibration steps of spans. Their context uses the view: features that the token context computes.
+    """Fit the calibration steps of spans. Their context reads the view: features of tokens that the token context computes.
 
-    If token scores are calibrated without the context, the view is computed here from scores before the maps, as on new texts.
+    If the plan has no token context, the view is computed here from the scores that go into the maps, as it is on new texts.
     inputs (FitInputs), data (SpanData): All data, and the spans. plan (CalibrationPlan): How tokens are calibrated.
-    tokens (TokenCalibration): Its context is set if only spans need one, to a context that computes the view alone.
+    tokens (TokenCalibration): Steps of tokens. If only spans use a context, they get one that leaves token scores unchanged.
     """
     context_fit = plan.context
     if context_fit is None or context_fit.view is None:
@@ -485,17 +486,18 @@ def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups
     """Return the fit table, a row for all pairs and one per group: numbers of pairs and hits, raw and cross-validated error.
 
     judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): Fitted recalibrators. n_bins (int): Bins of
-        the errors. groups (Groups): Groups of the rows; if the recalibrators have other groups, `fallback` in each row says so.
+        the errors. groups (Groups): Groups of the rows; if the maps have other groups, each row's `fallback` tells which.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
+        # In the column "Map" of the printed table, each row gets "one for all tags", for instance, in place of "own".
         fallback = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
         fallbacks = [fallback] * len(groups)
     return _fit_rows(judged, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
 
 
 def _fit_rows(judged: JudgedPairs, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """Return the rows of the fit table: of all pairs, then by group. judged: Out-of-fold scores. fallbacks: A text per row."""
+    """Return the fit table: first a row for all pairs. judged: Out-of-fold scores. fallbacks: Other map of each row, or ""."""
     pairs, n_gold = judged.pairs, int(groups.counts.sum())
     names = ("all", *groups.names)
     indices = [np.arange(len(pairs)), *group_slices(pairs, groups)]  # the pairs of each row

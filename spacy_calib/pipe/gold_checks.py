@@ -56,7 +56,7 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     annotation = source.annotation(pipe)
     labels = {*annotation.count_gold(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.kind.no_label_names}
     known_labels = labels if annotation.kind.of_entities else labels & {*source.labels(pipe)}
-    return bool(known_labels) and annotation.name != "sent"
+    return bool(known_labels) and annotation.name != "sent"  # gold Docs have sentence bounds whatever they are made for
 
 
 def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> UnknownGold:
@@ -87,9 +87,7 @@ def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
     names = (*corpus.names, "")  # index -1 stands for no label
     index_pairs = Counter(zip(corpus.labels[gold_rows].tolist(), corpus.gold[gold_rows].tolist(), strict=True))
     pairs = {(names[label], names[gold_index]): n for (label, gold_index), n in index_pairs.items()}
-    gold_counts: Counter[str] = Counter()
-    for (_, gold_index), n in index_pairs.items():
-        gold_counts[names[gold_index]] += n
+    gold_counts = Counter(names[gold_index] for gold_index in corpus.gold[gold_rows].tolist())
     known_labels = {*pipe.lookup.labels(), *pipe.annotation.kind.no_label_names}
     unknown_pairs = Counter({pair: n for pair, n in pairs.items() if pair[1] not in known_labels})
     unknown = UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold_counts, pipe.lookup.labels())
@@ -97,16 +95,16 @@ def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
 
 
 def _check_any_known(pipe: Calibrator, gold_counts: Counter[str], unknown: UnknownGold) -> UnknownGold:
-    """Return `unknown`, after a check; for annotations without fixed labels, such as lemmas, an UnknownGold with n = 0.
+    """Check that the component knows a gold label. Return `unknown`; if labels are not fixed (lemmas), one with n = 0.
 
-    gold_counts (Counter): Gold label -> number of tokens; empty if only spans have gold.
-    unknown (UnknownGold): Gold labels that the component does not know. RAISES C151: it knows no gold label but "O".
+    gold_counts (Counter): Gold label -> number of tokens; empty if only spans have gold. unknown (UnknownGold): Gold labels
+    that the component does not know. RAISES C151: it knows no gold label but "O".
     """
     labels = pipe.lookup.labels()
     if pipe.annotation.name in OPEN or pipe.source.annotation(pipe.lookup.component()).kind.any_label:
         return UnknownGold(0, 0.0, labels, (), {})
     gold_labels: list[Any] = sorted(set(gold_counts) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
-    # If spans were counted, which `unit` shows, their share decides.
+    # With a `unit`, such as "entity", `unknown` is about spans; else about tokens (or documents), whose labels are compared.
     is_none_known = unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)
     if gold_labels and is_none_known:
         gold, known = (brief(", ".join(names), _WIDTH) for names in (dict.fromkeys(gold_labels), labels))
@@ -125,12 +123,12 @@ def watch_all(pipe: Calibrator, examples: Iterable[Example]) -> GoldWatch:
 def check_outcomes_of(
     pipe: Calibrator, watch: GoldWatch, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0
 ) -> None:
-    """Check that a pipe has right and wrong predictions on some gold; warn if hardly any is wrong, unless silent.
+    """Check that by the gold some predictions of a pipe are right and some wrong. Warn (CW65) if hardly any is wrong.
 
-    watch (GoldWatch): Has counted the gold. corpus (ScoredCorpus): The pipe's scores on it. silent (bool): Do not warn.
-    min_expected (float): Gold without any label is an error if by the scores at least this many units should have one.
-    RAISES C800 to C804: all gold is alike, or all predictions are right or all wrong. WARNS CW65: hardly any is wrong.
+    watch (GoldWatch): It has counted the gold. corpus (ScoredCorpus): The pipe's scores with gold. silent (bool): Do not warn.
+    min_expected (float): Gold in which each token is "O" is an error if by the scores at least so many tokens are not.
+    RAISES C800 to C804: all gold labels are the same, or the predictions are all right or all wrong.
     """
-    few_errors = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)
-    if few_errors is not None and not silent:
-        pipe.warn("CW65", **few_errors)
+    warning_fields = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)
+    if warning_fields is not None and not silent:
+        pipe.warn("CW65", **warning_fields)

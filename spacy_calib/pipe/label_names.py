@@ -50,11 +50,8 @@ def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Examp
     """Return copies of examples, with gold labels renamed for a pipe; or the examples themselves if no label is renamed."""
     # Spans are renamed by a scheme; annotations without one, such as tags, by `pipe_names`.
     scheme, pipe_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
-    if scheme is None:
-        has_new_names = bool(pipe_names)
-    else:
-        has_new_names = bool(scheme.renamed_labels) or not scheme.is_plain
-    if not has_new_names:
+    is_unchanged = not pipe_names if scheme is None else scheme.is_plain and not scheme.renamed_labels
+    if is_unchanged:
         return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
     references = [example.reference for example in copies]
@@ -103,7 +100,7 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
         pipe_names_by_gold.setdefault((gold_names or {}).get(label, label), set()).add(pipe_name)
     # Without `gold_names`, the gold may use the pipe's names already. They stay, even if they are labels of the component, too.
     names_that_stay = set() if gold_names else {*pipe_name_of.values()}
-    unique_names = {gold: min(names) for gold, names in pipe_names_by_gold.items() if len(names) == 1}  # min: the only one
+    unique_names = {gold: next(iter(names)) for gold, names in pipe_names_by_gold.items() if len(names) == 1}
     return {gold: name for gold, name in unique_names.items() if name not in ("", gold) and gold not in names_that_stay}
 
 
@@ -140,7 +137,8 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, map
         span_keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), mapped_name: LabelComparison(scheme, span_keys)}
     if (key := annotation.kind.rejected_key) in doc.spans:
-        names = new_labels if scheme.is_plain else scheme.gold  # a rejected span whose label has no name keeps the label
+        # Like accepted spans, they are compared by names in the pipe, or with a LabelComparison by the component's labels.
+        names = new_labels if scheme.is_plain else scheme.gold
         doc.spans[key] = [_rename_span(span, names.get(span.label_) or span.label_) for span in doc.spans[key]]
     affected_spans = [span for span in spans if span.label_ in new_labels]
     if not affected_spans:
@@ -176,7 +174,7 @@ def shown_names(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_columns(pipe: Calibrator) -> dict[str, str]:
-    """Return, for a pretrained calibration, name in its label map -> the only label with this name, if it differs; else {}."""
+    """Return name in the label map -> label to display, if no other label has the name; {} unless the pipe is pretrained."""
     if pipe.fit_info.pretrained is None:
         return {}
     label_map = map_of(pipe.source) or {}
@@ -185,7 +183,7 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_keys(pipe: Calibrator) -> dict[str, str]:
-    """Return label -> name to display, if it differs: "name (label)" if several labels share it. Includes `shown_columns`."""
+    """Return `shown_columns`, and label -> name to display if it differs ("name (label)" if several labels share the name)."""
     names = shown_names(pipe)
     n_labels = Counter(names.values())
     keys = {label: name if n_labels[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}

@@ -93,10 +93,10 @@ class SourceLookup:
         return next((name for name, pipe in self.nlp.components if pipe is self.pipe), "") or self.pipe.name
 
     def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
-        """Return (the source bound to its component, "") or (None, why not); looked up again only if the pipeline has changed.
+        """Return (the source with its component, "") or (None, why not). The result is kept until the pipeline changes.
 
-        A source that reads only Docs has the component None. Reasons: no such component, or Docs of another pipeline. An
-        `obstacle` is no failure here: `readable_docs` reports it. vocab (Vocab | None): That of the Docs; None is not checked.
+        It is None if the component is missing, or the Docs are of another pipeline; `readable_docs` finds other obstacles. The
+        component of a source that reads only Docs is None. vocab (Vocab | None): Vocab of the Docs; None is not checked.
         RAISES C020: labels of the component were removed or reordered since the fit. C022: the source cannot read it.
         """
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
@@ -143,7 +143,7 @@ class SourceLookup:
         return new_lookup
 
     def component(self) -> Any:
-        """Return the source's component; None if missing or not needed. RAISES C020: labels gone or moved. C022: unreadable."""
+        """Return the component, None if missing or not needed. RAISES C020: it lost or moved labels. C022: it is unreadable."""
         bound, _ = self.bind()
         return None if bound is None else bound.component
 
@@ -217,7 +217,7 @@ class SourceLookup:
         return None if has_new_labels else fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
-        """Select the Docs that the source (bound) can read and that have labels to score; note for the others why not."""
+        """Select the Docs whose labels the source (bound) can score. The result also has the reasons for the other Docs."""
         annotation, source = bound.annotation, bound.source
         obstacle = self._obstacle and self.obstacle(bound.component)  # found again, as it may have been removed since
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)

@@ -90,7 +90,7 @@ def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[ty
     except Exception as error:
         if isinstance(error, (CalibError, *passing)):
             raise
-        last = str(error).strip().rpartition("\n")[2]  # for a worker process spaCy gives the whole traceback
+        last = str(error).strip().rpartition("\n")[2]  # spaCy's error for a worker process (E871) has a whole traceback
         if calib_fault := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
             raise CalibError(calib_fault[1], calib_fault[2]) from None
         from ..sources.source import is_trained

@@ -24,7 +24,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
     """Read a state from the bytes of `dump`, and build an object from it.
 
     make (Callable): Checks the state and builds the object. name, path (str): Pipe and origin of the bytes, for messages.
-    form (str): As for `dump`. RAISES C010: another form, or damaged bytes. C011: another version. C012: a part is missing.
+    form (str): As for `dump`. RAISES C010: another form, damaged bytes. C011: another version. C012, C500: a part is missing.
     """
     is_collecting = gc.isenabled()
     try:
@@ -32,7 +32,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
     except OtherVersion as error:
         raise calib_error("C011", name=name, given=error.version, wanted=FORMAT_VERSION) from None
     except CalibError as error:
-        if error.code in ("C012", "C500"):
+        if error.code in ("C012", "C500"):  # a part is not registered, or its import fails
             raise
         why = error.message
     except (UnreadableState, InvalidState) as error:
@@ -45,7 +45,7 @@ def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, f
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a part (such as a recalibrator) from its state. RAISES C012: it is not registered. InvalidState: a bad state."""
+    """Rebuild a part of the pipe `name`, such as a recalibrator. RAISES C012: it is not registered. InvalidState: bad state."""
     try:
         return make_part(state, registered_maker)
     except MissingPart as error:

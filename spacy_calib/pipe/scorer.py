@@ -38,8 +38,9 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
     """Return the calibration errors and all registered metrics of scores. Keys that end in "_raw" are those of raw scores.
 
     groups (Groups | None): Tag groups for GMCE; None gives no GMCE. attr (str): Prefix of keys. n_bins (int): Adaptive bins.
-    RETURNS (dict): "<attr>_<figure>" -> value (None without pairs), for the figures "smce", "gmce", "ece" and the short names
-        of metrics; "<attr>_gmce_per_group": group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags", or None.
+    RETURNS (dict): "<attr>_<figure>" -> value (None without pairs). Figures are "smce" (error over all pairs), "gmce" (mean of
+        the errors of groups), "ece" (error of top labels) and the short names of metrics. "<attr>_gmce_per_group": None, or
+        group -> its "gmce", "gmce_raw" and numbers of "pairs" and "tags".
     RAISES C185: two metrics have the same short name. C190: a metric has the short name of another figure.
     """
     pairs, metrics = judged_pairs.pairs, check_short_names(by_short("calib_metrics"))

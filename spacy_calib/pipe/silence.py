@@ -21,7 +21,7 @@ class SilenceCheck:
 
     def __init__(self, pipe: Calibrator):
         self._pipe, self._annotation = pipe, pipe.annotation
-        self._why: str | None = None  # the reason, "" if none is found; None until a Doc has units to score
+        self._has_units, self._why = False, ""  # whether a Doc had units to score; why the first one has no scores, or ""
         self.n_docs = 0
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
@@ -29,8 +29,8 @@ class SilenceCheck:
         for example in examples:
             self.n_docs += 1
             # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.
-            if self._why is None and self._annotation.has_units(example.predicted):
-                self._why = self._why_silent(example.predicted)
+            if not self._has_units and self._annotation.has_units(example.predicted):
+                self._has_units, self._why = True, self._why_silent(example.predicted)
             yield example
 
     def _why_silent(self, doc: Doc) -> str:
@@ -45,7 +45,7 @@ class SilenceCheck:
     def error(self) -> CalibError:
         """Build the error for a pipe that scored none of the Docs that passed: C075 with the reason, C745 without one."""
         name, kind = self._pipe.name, self._annotation.kind
-        why = f"they contain no {kind.unit}s that it could score" if self._why is None else self._why
+        why = self._why if self._has_units else f"they contain no {kind.unit}s that it could score"
         if not why:
             return calib_error("C745", name=name, n_docs=self.n_docs)
         no_unit = "none" if kind.of_documents else "no token"

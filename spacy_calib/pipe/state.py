@@ -82,8 +82,8 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Convert the cut-off of a pretrained calibration to Cutoffs: its "cutoff", and the "precision" it reaches on average."""
-    return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})  # .5: confidence
+    """Convert a pretrained calibration's "cutoff" to Cutoffs. It reaches a "precision" on average, with a confidence of 0.5."""
+    return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class SpanFitInfo(Serializable):
     event (str): When a span counts as right. labels (list[str]): Labels of the spans. spans, right (int): Number of predicted
         spans with known gold, and of right ones among them. candidates (int): Number of other spans with scores and gold.
     fallback (str): Why raw scores are returned, "" if they are not. table (list[FitRow]): A row for all spans, then by group.
-    context (Mapping | None): Summary of the span context, if any. held_out (HeldOut | None): Raw and calibrated scores of the
-        spans on held-out folds; None for a single document.
+    context (Mapping | None): Summary of the span context, if any. held_out (HeldOut | None): Losses of the raw and of the
+        out-of-fold scores of the spans; None for a single document.
     """
 
     event: str = saved_field(text)
@@ -139,7 +139,7 @@ class FitInfo(Serializable):
     counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
     scaling, tag_offsets, context (Mapping | None): Summary of each step, None without the step.
     selection (Mapping | None): The candidates that the setting `selection` compared, and the chosen one.
-    table (list[FitRow]): For all pairs, then by group. held_out (HeldOut | None): Raw and calibrated scores on held-out folds.
+    table (list[FitRow]): For all pairs, then by group. held_out (HeldOut | None): Losses of raw and of out-of-fold scores.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): For each adaptation the
         number of "docs", their "unit", "seen" (overlap with the fit data), and summaries for "tokens" and "spans".
     versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
@@ -250,7 +250,7 @@ class PipeState:
     component. judged_by (Groups | None): Groups by which errors are computed, those of the setting `grouping`; a selection may
     have chosen others for the recalibrators. record (bytes | None): Saved FitRecord, from which accuracies on new texts are
     estimated. seen_state (dict | None): Saved `seen_texts`. info (FitInfo): Summary of the fit. weights (str): Fingerprint of
-    the component's weights, "" if unknown. kept_labels (tuple[str, ...]): Labels that only settings or the fit know, if any.
+    the component's weights, "" if unknown. kept_labels (tuple[str, ...]): Labels to save if no component has them.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
@@ -274,7 +274,7 @@ class PipeState:
         maps, info = self.tokens.maps, self.info
         if maps is None or not info.method:
             return ""
-        # The steps in words, the last one first. A recalibrator has one map for each group, other steps are one model.
+        # The steps in words, the last one first. Only a recalibrator has a map for each group; other steps are one model.
         recalibrator = type(maps.prototype)
         short_name = vars(recalibrator).get("short")  # an inherited one is that of another class
         steps = [] if recalibrator is Identity else [short_name or info.method]
@@ -285,8 +285,8 @@ class PipeState:
             steps.append(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", info.scaling["name"].split(".")[-2]).lower())
         if not steps:
             return "raw scores, unchanged"
-        error_groups = self.judged_by or maps.groups
-        n_maps, n_groups = len(maps.groups) - maps.groups.n_singletons, len(error_groups) - error_groups.n_singletons
+        # Groups that hold a single label whatever its frequency, such as "O", do not count.
+        n_maps, n_groups = (len(groups) - groups.n_singletons for groups in (maps.groups, self.judged_by or maps.groups))
         extent = f"each of {n_maps} frequency groups" if n_maps > 1 else f"all {info.kind.label_words[1]}"
         errors = f"; errors by {n_groups} frequency groups" if n_groups != n_maps else ""
         return f"{' after '.join(steps)} ({noun} for {extent}{errors})"

@@ -294,9 +294,10 @@ class EntityLinkerSource(OutputSource):
         """Return the probabilities of NIL and the 30 top candidates of each entity, in the row of its first token."""
         options = Options.from_docs(pipe, docs)
         weights = _score_weights(pipe) if self.weights is None else np.array(self.weights)
-        share_with_candidates, share_without = self.covered or (1.0, 1.0)
-        shares = np.where(options.lengths > 1, share_with_candidates, share_without)  # length 1: only NIL
-        probabilities = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
+        # P(link) = P(link if the true link is an option of the entity) * P(the true link is an option).
+        p_with_candidates, p_nil_alone = self.covered or (1.0, 1.0)
+        p_covered = np.where(options.lengths > 1, p_with_candidates, p_nil_alone)  # of each entity
+        probabilities = softmax(combine(options.features(), weights), options.starts) * np.repeat(p_covered, options.lengths)
         indices, columns = _select_options(options, probabilities)
         rows = np.repeat(options.rows, options.lengths)[indices]
         names = [options.names[i] for i in indices.tolist()]

@@ -67,7 +67,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     cut-offs of `spacy calib threshold --recall` flag. Their score is the highest P(inside an entity) of their tokens or, with a
     cut-off per label, P(label). Most are low, so set no score_threshold. Types that Presidio's recognizer does not support are
     not reported: map them. RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; flagged
-    without cut-offs. C027: no fitted calib pipe. C065: it reads no entities.
+    without cut-offs. C027: no fitted calib pipe. C065: it scores no entities.
     """
 
     nlp: Any  # None until pipelines are loaded, as in Presidio
@@ -101,7 +101,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             if isinstance(name, str) and not (util.is_package(name) or Path(name).exists()):
                 raise calib_error("C050", model=name, why="it is neither an installed package nor a folder.")
         super().load()
-        pipelines, self.nlp = self.nlp, None  # not loaded, if a check fails
+        pipelines, self.nlp = self.nlp, None  # `_set_pipelines` sets it again after its checks
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
@@ -111,8 +111,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         if not calib_pipes:
             raise calib_error("C027", available=", ".join(dict.fromkeys(name for name, _ in all_pipes)) or "no components")
         if self.attr is None:  # `spans.groups` is None in a pipe that scores no entities
-            entity_pipes = [pipe for _, pipe in calib_pipes if pipe.spans.groups is not None]
-            self.attr = (entity_pipes or [calib_pipes[0][1]])[0].attr  # if none scores entities: C065 below
+            entity_attrs = [pipe.attr for _, pipe in calib_pipes if pipe.spans.groups is not None]
+            self.attr = entity_attrs[0] if entity_attrs else calib_pipes[0][1].attr  # if no pipe scores entities: C065 below
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
@@ -129,7 +129,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         """Replace Presidio's SpacyRecognizer by a CalibratedSpacyRecognizer in an analyzer's registry."""
         registry.remove_recognizer(SpacyRecognizer.__name__)
         for language in self.get_supported_languages():
-            types = self.get_supported_entities()  # a list of its own
+            types = self.get_supported_entities()  # a new list for each recognizer
             registry.add_recognizer(CalibratedSpacyRecognizer(supported_language=language, supported_entities=types))
 
     def process_text(self, text: str, language: str) -> NlpArtifacts:
@@ -169,7 +169,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         """Return (span with Presidio's type, score) of the flagged spans on a Doc whose (start, end) is not in `spans`."""
         group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
-        flagged_spans = [  # copies, since Presidio renames the labels of spans in place
+        flagged_spans = [  # copies, since Presidio renames the labels of spans in place; with score 0 it would drop a span
             (Span(doc, span.start, span.end, label=span.label_), max(score, _MIN_SCORE))
             for span, score in zip(group, scores, strict=True)
             if (span.start, span.end) not in spans

@@ -170,7 +170,7 @@ class ComponentIdentity:
 
 
 def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -> Any:
-    """Find the component that a source reads by its name or, if it was renamed, by its type and labels at the fit (identity).
+    """Find the component of a source: by its name or, if it was renamed, by its type and labels at the fit (identity).
 
     RETURNS: The component; None if the source needs none, or if none is found. A renamed component must be the only one of
         its type whose labels begin with the labels of the fit. RAISES C022: the source cannot read the component of this name.
@@ -195,7 +195,7 @@ def find_component(nlp: Language, source: Source, identity: ComponentIdentity) -
 
 
 def count_new_labels(source: Source, component: Any, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels a component got since the fit (identity) of pipe `name`. RAISES C020: labels are gone or moved."""
+    """Return how many labels a component got since the fit, when it had `identity`. RAISES C020: some are gone or moved."""
     labels, fit_labels = source.labels(component), identity.labels
     if labels[: len(fit_labels)] == fit_labels:
         return len(labels) - len(fit_labels)

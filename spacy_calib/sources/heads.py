@@ -142,7 +142,7 @@ def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
     counts: Counter[int] = Counter()
     for doc in docs:
         counts.update(trees.add(token.text, token.lemma_) for token in doc if token.lemma)
-    return Counter({tree_names.get(tree, f"{tree}:?"): n for tree, n in counts.items()})
+    return Counter({tree_names.get(tree, f"{tree}:?"): n for tree, n in counts.items()})  # "?": a tree that is no label
 
 
 class StepScorer:
@@ -206,7 +206,7 @@ def step_scorer(
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """Return which of `component` and the embedding components that it listens to have a half-precision model; [] for ""."""
+    """Return the components with a half-precision model: of `component` ("": none) and embedding components it listens to."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
     # An embedding component lists the components that listen to it.
     models = {name: pipe.model for name, pipe in pipes if component in (name, *getattr(pipe, "listening_components", ()))}

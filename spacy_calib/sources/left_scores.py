@@ -90,9 +90,9 @@ class LeftScoresSource(Source):
         return self._set_labels or self._fit_labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Restore labels that the pipe saved: learned ones, or ones that differ from the settings only in numbers of "$".
+        """Set the labels that the pipe saved: learned ones, or those in the settings as they were before spaCy doubled "$".
 
-        RETURNS (bool): Whether labels in the settings were replaced. (spaCy doubles "$" each time it writes a config.)
+        RETURNS (bool): Whether labels in the settings were replaced, because they contain a "$" (`restore_dollars`).
         """
         if self._set_labels is None:
             self._fit_labels = tuple(saved_labels)
@@ -148,11 +148,11 @@ def check_extension(owner: type, name: str) -> None:
 
 
 def as_score(value: Any, where: str, unit_name: str) -> float:
-    """Return a number of Python, numpy or torch as float; NaN for None. RAISES C282 (with where, unit_name): not in [0, 1]."""
+    """Return a score as float, NaN for None. where, unit_name: Its place and unit, for messages. RAISES C282: not in [0, 1]."""
     if value is None:
         return math.nan
     number = value
-    if hasattr(value, "item"):
+    if hasattr(value, "item"):  # of numpy or torch
         with contextlib.suppress(Exception):  # it fails for an array of several numbers, which is no score
             number = value.item()
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
@@ -162,7 +162,7 @@ def as_score(value: Any, where: str, unit_name: str) -> float:
 
 
 def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
-    """Return the labels as a tuple. RAISES C001 (with the requirement): none, or not distinct. C111: one contains "${"."""
+    """Return the labels as a tuple. RAISES C001 (it cites `requirement`): no labels, or equal ones. C111: a label with "${"."""
     if not labels or len(set(labels)) != len(labels):
         raise calib_error("C001", name="labels", wanted=requirement, given=list(labels))
     for label in labels:
@@ -172,9 +172,9 @@ def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
 
 
 def restore_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the saved labels if those of a config differ from them only in numbers of dollar signs, else those of the config.
+    """Return the saved labels if the labels of a config differ from them only in numbers of "$", else the config's labels.
 
-    spaCy doubles dollar signs each time it writes a config.
+    spaCy doubles "$" each time it writes a config: the label "$", for instance of money, comes back as "$$", then as "$$$$".
     """
     saved_names, names = ([re.sub(r"\$+", "$", label) for label in label_list] for label_list in (saved_labels, labels))
     return tuple(saved_labels if saved_names == names else labels)

@@ -58,13 +58,13 @@ class MappedScores:
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         """Return n probabilities, each of a token (row) and a merged label (column), shape (n,); NaN if there is no score."""
-        scores = np.full(len(rows), np.nan)  # NaN: no score so far
+        scores = np.full(len(rows), np.nan)  # NaN: no score so far; a label without a score (NaN) adds nothing
         for new_column in np.unique(columns).tolist():
             index = np.flatnonzero(columns == new_column)
             for old_column in np.flatnonzero(self._column == new_column).tolist():
                 old_scores = self.inner.scores_at(rows[index], np.full(len(index), old_column))
-                new_scores = np.fmax(scores[index], old_scores) if self._highest else scores[index] + np.nan_to_num(old_scores)
-                scores[index] = np.where(np.isnan(scores[index]), old_scores, new_scores)
+                merged = np.fmax(scores[index], old_scores) if self._highest else scores[index] + np.nan_to_num(old_scores)
+                scores[index] = np.where(np.isnan(scores[index]), old_scores, merged)
         return np.minimum(scores, 1.0)
 
 
@@ -115,7 +115,7 @@ class MappedSource:
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Return the spans whose label `table` does not map to "" or "O", as only they can be compared. names: Of each column."""
+    """Return the spans whose label has a gold label: `table` does not map it to "" or "O". names (Sequence): Span labels."""
     has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
     keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)
@@ -150,6 +150,6 @@ def check_map_labels(source: Source, pipe: Any, table: LabelMap) -> None:
     """Check that a component (pipe) has all labels in `table`. RAISES C165: it lacks one. C163: its labels cannot be mapped."""
     with_map(source, table).annotation(pipe)
     labels = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
-    for label in table if labels else ():  # without labels they are learned
+    for label in table if labels else ():  # nothing to check if the fit has yet to learn the labels
         if label not in labels:
             raise calib_error("C165", label=label, component=source.component, known=shorten_list(labels))

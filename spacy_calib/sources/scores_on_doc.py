@@ -144,7 +144,7 @@ class TokenScoresSource(UnitScoresSource):
 class DocScoresSource(UnitScoresSource):
     """Source of a value for each document: a mapping of categories to scores, or the score of the highest one in `doc.cats`.
 
-    Gold categories are read from `doc.cats` of gold Docs. If a Doc has none of the categories there, it gets their scores.
+    Gold categories are read from `doc.cats` of gold Docs. A predicted Doc that lacks all of these gets the scores there.
     component (str): Name of the component, or "". labels (list[str] | None): None for labels of the component or the fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
@@ -232,7 +232,7 @@ class TextcatSource(OutputSource):
         return [self._why_missing(pipe.labels, doc) if len(doc) else "" for doc in docs]
 
     def _why_missing(self, labels: Sequence[str], doc: Doc) -> str:
-        """Return in words which of `labels` `doc.cats` lacks, "" if none."""
+        """Return in words which of these labels is no category in `doc.cats`, "" if all are."""
         absent = next((label for label in labels if label not in doc.cats), None)
         if absent is None:
             return ""

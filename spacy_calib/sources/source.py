@@ -40,9 +40,9 @@ def is_listener(node: Any) -> bool:
 
 
 def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
-    """Return in words which pipe overwrites the token vectors that a component needs when the calib pipe `name` runs it, or "".
+    """Return in words which pipe overwrites the token vectors that the model of `pipe` reads, "" if none does.
 
-    A second embedding component of the same width leaves other vectors in doc.tensor, so that the scores would be garbage.
+    name: The calib pipe that runs the model again. A second embedding component of the same width changes doc.tensor.
     """
     pipe_name = embedding = ""  # names of the component and of the first embedding component between it and `name`
     for component_name, component in nlp.pipeline:
@@ -160,7 +160,7 @@ class Source(ABC):
         return ()
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace labels by saved ones that differ only in "$" (spaCy's configs double it). RETURNS (bool): Whether it did."""
+        """Replace labels that a config changed (spaCy doubles "$") by the saved ones. RETURNS (bool): Whether any differed."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
@@ -206,7 +206,7 @@ class Source(ABC):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> None:
-        """Choose the `auto_settings` that are None by the examples of the fit. progress (Callable): Wraps an iterable."""
+        """Choose the `auto_settings` that are None by the examples of the fit. progress: Wraps an iterable to show progress."""
         raise NotImplementedError
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class SpanScoresSource(LeftScoresSource):
 
     @property
     def distributions(self) -> bool:  # type: ignore[override]
-        return self.outside
+        return self.outside  # with "O" each label has a score: 0 if none of its spans covers the token
 
     def annotation(self, pipe: Any = None) -> Annotation:
         return get_annotation(f"{SPANS_PREFIX}{self.spans_key}" if self.spans_key else "ner")
@@ -184,8 +184,9 @@ def read_spans(
 
 
 class SpancatSource(OutputSource):
-    """Source of a span categorizer's scores. A token gets each label's best score over it; its "O" gets 1 minus the maximum.
+    """Source of a span categorizer's scores of spans, and of scores of tokens that follow from them.
 
+    A token's score for a label is the maximum over the label's spans that cover it; "O" has 1 minus the maximum of all these.
     component (str): Name of the component. lowest (float | None): Minimum score of candidates, spans below the component's
     threshold, for which the model is run again; None reads only the spans on the Doc. RAISES C001: lowest is not in (0, 1).
     """

@@ -80,7 +80,7 @@ def spans_from(
 
 
 def _drop_overlaps(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans that overlap no earlier one of those returned."""
+    """Go through the spans in order, and keep each that overlaps none of those kept before it."""
     covered: set[int] = set()  # tokens of the spans in `result`
     result = []
     for span in spans:

@@ -50,7 +50,7 @@ class KeptReadings:
 
 
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
-    """Copy what models read of a Doc, but no entities and heads. keep_arcs: Copy sentence starts and arc labels, too."""
+    """Copy what models read of a Doc, without entities and heads. keep_arcs: Copy sentence starts and arc labels, too."""
     # 1 at a start of a sentence, -1 where none may be, 0 if unknown
     signs = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 else bool(sign == 1) for sign in signs.tolist()]

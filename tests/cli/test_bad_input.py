@@ -115,7 +115,7 @@ def test_the_data_has_documents_of_spaces_only(model, calibrated, tmp_path, out)
 
 def test_fewer_pairs_than_bins(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
-    refuses(calib("fit", model, one, out), "fewer than the 10 bins that they are sorted into; give more data.")
+    refuses(calib("fit", model, one, out), "fewer than the 10 that are needed, at least one for each bin; give more data.")
 
 
 @pytest.mark.parametrize(("options", "sentence"), [

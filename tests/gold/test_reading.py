@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Corpus
 
+from spacy_calib.annotations.kinds import REJECTED
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.file_readers import file_reader
 from spacy_calib.gold.keys import DOC_KEY
@@ -82,6 +83,15 @@ def test_arrays_of_tokens_reach_the_predicted_doc(tmp_path):
     parts = examples_in(file, True, ["probs"])
     assert [eg.predicted.user_data["probs"].tolist() for eg in parts[:2]] == [array[:3].tolist(), array[3:].tolist()]
     assert numbers_of(parts) == ([0, 0, 1, 1], DOC)
+
+
+def test_arrays_do_not_part_a_doc_from_its_answers(tmp_path):
+    """Sentences have no span groups, and would lose what annotators rejected."""
+    answered = two_sentences(probs=np.arange(5.0))
+    answered.spans[REJECTED] = [Span(answered, 3, 4, label="PER")]
+    (example,) = examples_in(save_docs(tmp_path / "a.spacy", [answered]), True, ["probs"])
+    assert [span.text for span in example.reference.spans[REJECTED]] == ["c"]
+    assert example.predicted.user_data["probs"].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_conllu_documents_and_rows(tmp_path):

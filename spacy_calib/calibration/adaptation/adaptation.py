@@ -36,7 +36,7 @@ class Prior:
     tag_spread (float): Standard deviation, in log-odds, of a shift of the tokens of one tag, or group, in one document: a tag
         that is wrong once is often wrong throughout.
     further_spread (float | None): Added to `spreads` if that lowers the cross-validated log loss.
-    offsets (bool): Whether groups and tags are shifted further. outliers (bool): Whether some of these may be far off.
+    offsets (bool): Whether groups and tags also have shifts (offsets). outliers (bool): Whether a few offsets may be large.
     """
 
     spreads: tuple[float, ...] = (0.0, 0.2, 0.5)
@@ -84,7 +84,6 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
     information = np.bincount(codes, weights=scores * (1.0 - scores))
     if hits is not None:
         information = np.maximum(information, np.bincount(codes, weights=(hits - scores) ** 2))
-    # Times its weight, a document's information is 1 / (1 / information + spread^2): the document has a shift of its own.
     return np.asarray(1.0 / (1.0 + spread**2 * information))[codes]
 
 
@@ -113,7 +112,7 @@ def _fit_line_with_spread(margins: Floats, hits: NDArray[np.bool_], weights: Flo
     columns = np.column_stack([margins, np.ones(len(margins))])  # the coefficients are (slope, intercept)
     mean, precision = np.array([1.0, 0.0]), np.array([_SLOPE_SHARE**-2, 1.0]) / spread**2
     coefficients = fit_logistic(columns, hits, weights, mean, precision)
-    if coefficients[0] < LEAST_SLOPE:  # fix the slope and fit the intercept again
+    if coefficients[0] < LEAST_SLOPE:  # fix the slope by a very precise prior, and fit the intercept again
         precision_fixed = np.array([_FIXED, precision[1]])
         coefficients = fit_logistic(columns, hits, weights, np.array([LEAST_SLOPE, 0.0]), precision_fixed)
         coefficients[0] = LEAST_SLOPE

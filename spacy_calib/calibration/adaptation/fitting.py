@@ -77,7 +77,8 @@ class AdaptationFit:
 def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
     """Evaluate scores of entries with gold; None without entries.
 
-    RETURNS (dict): "expected" (mean score), "log_loss", "ece", "gap" (mean score - hit: "value", 95 % interval "low", "high").
+    RETURNS (dict): "expected": mean score; "log_loss"; "ece"; "gap": mean of score - hit, as a dict of "value" and the ends of
+        its 95 % interval, "low" and "high".
     """
     if not len(entries):
         return None

@@ -15,8 +15,8 @@ from ...types import Groups
 def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:
     """Sort tags by falling frequency and fill groups, each with 1/G of all tokens (Kranzlein et al. 2021, section 3.3).
 
-    Ties are broken by tag name; a group is full if its tokens * G >= all tokens, in integers; tags never seen go into the last
-    group. Tags that are not among the labels are ignored.
+    Equally frequent tags are sorted by name. A group is full once it has 1/G of all tokens or more. Tags of frequency 0 go into
+    the last group. Tags that are not among the labels are ignored.
     labels (Sequence[str]): The tags of the model, by column. counts (Mapping): Gold frequency of each tag; 0 if missing.
     n_groups (int): G, at least 1. Fewer groups result where frequent tags hold more than 1/G each. RETURNS (Groups): Named "1"
         (the most frequent tags) to at most str(G). RAISES C001: n_groups is not a whole number of at least 1.
@@ -38,9 +38,9 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
     """Make tag frequency groups of labels by the gold frequencies that are stored in `groups`.
 
-    So a map shared by all tags (SCW, Kranzlein et al. 2021), for instance, can be evaluated group by group.
-    groups (Groups): Groups of the labels, or of the first of them (labels appended later count as never seen).
-    n_groups (int): G, at least 1. The first `groups.n_singletons` groups, of one label each, stay.
+    For instance, a calibration with one map for all tags can then be evaluated for frequent and for rare tags.
+    groups (Groups): Groups of the labels; labels that it lacks, since they were appended later, have frequency 0.
+    n_groups (int): Maximum number of groups. The first `groups.n_singletons` groups, of one label each, stay as further groups.
     RAISES C001: n_groups is not a whole number of at least 1.
     """
     counts = dict(zip(labels, groups.counts.tolist(), strict=False))

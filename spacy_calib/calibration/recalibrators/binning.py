@@ -34,7 +34,7 @@ BINS = record(
 class HistogramBinning(Recalibrator):
     """Histogram binning (Zadrozny and Elkan 2001) over adaptive bins (Kranzlein et al. 2021, section 2.2).
 
-    n_bins (int): Number of adaptive bins. bin_size (int | None): Number of pairs per bin; replaces n_bins.
+    n_bins (int): Number of adaptive bins, with about equally many pairs. bin_size (int | None): Pairs per bin; replaces n_bins.
     edges_ (Floats): Lower ends of the bins but the first, (n_bins - 1,). values_ (Floats): Share of hits per bin, (n_bins,).
     RAISES C001: n_bins or bin_size is not a whole number of at least 1.
     """
@@ -52,7 +52,7 @@ class HistogramBinning(Recalibrator):
         self.n_bins = n_bins
         self.bin_size = bin_size
         self.min_pairs = n_bins if bin_size is None else bin_size
-        make_binner(n_bins, bin_size)
+        make_binner(n_bins, bin_size)  # only to check the settings
 
     def settings(self) -> dict[str, Any]:
         return {"n_bins": self.n_bins, "bin_size": self.bin_size}

@@ -70,7 +70,7 @@ class IsotonicRegression(Recalibrator):
 
     def _predict(self, scores: Floats) -> Floats:
         probabilities = np.interp(scores, self.x_, self.y_)
-        # Where points are denormal numbers apart the slope overflows; the upper point's value is taken.
+        # Between points at a distance near 0 (a denormal number) the slope overflows. The value of the upper point is taken.
         overflown = np.flatnonzero(~np.isfinite(probabilities))
         probabilities[overflown] = self.y_[np.searchsorted(self.x_, scores[overflown])]
         return probabilities

@@ -76,7 +76,7 @@ class LogisticMap(Recalibrator):
 
 
 class Temperature(LogisticMap):
-    """Temperature scaling of a binary score: sigmoid(a * log(q / (1 - q))), a = 1 / temperature >= 0 (Guo et al. 2017)."""
+    """Temperature scaling of a binary score q: sigmoid(a * log(q / (1 - q))), a = 1 / temperature >= 0 (Guo et al. 2017)."""
 
     registered = "spacy-calib.Temperature.v1"
     short = "temperature"
@@ -89,7 +89,7 @@ class Temperature(LogisticMap):
 
 
 class Platt(LogisticMap):
-    """Platt scaling on the log-odds of the score: sigmoid(a * log(q / (1 - q)) + c), a >= 0 (Platt 1999)."""
+    """Platt scaling on the log-odds of the score q: sigmoid(a * log(q / (1 - q)) + c), a >= 0 (Platt 1999)."""
 
     registered = "spacy-calib.Platt.v1"
     short = "platt"
@@ -102,7 +102,7 @@ class Platt(LogisticMap):
 
 
 class Beta(LogisticMap):
-    """Beta calibration: sigmoid(a * log q - b * log(1 - q) + c), a, b >= 0 (Kull, Silva Filho and Flach 2017, equation 4)."""
+    """Beta calibration of a score q: sigmoid(a * log q - b * log(1 - q) + c), a, b >= 0 (Kull et al. 2017, equation 4)."""
 
     registered = "spacy-calib.Beta.v1"
     short = "beta"

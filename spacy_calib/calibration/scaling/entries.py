@@ -58,12 +58,12 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool 
     n_tokens, n_scores = len(distinct), len(rows)
     # One entry per score, then one per token for its rest, with tag n_tags; so a tag past the end (>= n_tags) gets n_tags + 1.
     tokens = np.concatenate([token_of_score, np.arange(n_tokens)])
-    columns = np.concatenate([np.where(tags >= n_tags, n_tags + 1, tags), np.full(n_tokens, n_tags)])
+    entry_tags = np.concatenate([np.where(tags >= n_tags, n_tags + 1, tags), np.full(n_tokens, n_tags)])
     values = np.concatenate([np.maximum(scores, LEAST), np.zeros(n_tokens)])
     is_rest = np.arange(len(tokens)) >= n_scores
     # Within a token: its tags, highest score first; then the rest.
-    order = np.lexsort((columns, -values, is_rest, tokens))
-    tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
+    order = np.lexsort((entry_tags, -values, is_rest, tokens))
+    tokens, entry_tags, values, is_rest = tokens[order], entry_tags[order], values[order], is_rest[order]
     # Summed after sorting, so that the order of the arguments does not change the last bit.
     values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n_tokens), LEAST_REST)
     logs = np.log(values)
@@ -78,7 +78,7 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, pairwise: bool 
         firsts = np.cumsum(n_sources) - n_sources
         sources = np.arange(len(targets)) + np.repeat(starts[tokens] - firsts, n_sources)
     origin = np.where(is_rest, -1, order)
-    return Entries(starts, tokens, columns, logs, inputs, origin, sources, targets, n_tags)
+    return Entries(starts, tokens, entry_tags, logs, inputs, origin, sources, targets, n_tags)
 
 
 def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
@@ -101,7 +101,8 @@ _SAFE_MARGIN = 300.0
 class PairwiseScaler:
     """A fitted log-linear scaling, which scales many tokens by one product of matrices.
 
-    factor (float): What log p is multiplied by. biases (Floats): Bias of each tag, the rest, tags added later: (n_tags + 2,).
+    Probabilities are the softmax of margins: of a tag, factor * log p + its bias + weighted inputs of the token's tags.
+    factor (float). biases (Floats): One for each of n_tags tags, one for the rest of a token, one for all tags added later.
     codes (Ints), weights (Floats): source * (n_tags + 2) + target of each pair of tags with a weight, and the weight.
     is_diagonal (bool): Whether a tag influences only itself.
     """
@@ -111,7 +112,7 @@ class PairwiseScaler:
         from scipy.sparse import csr_matrix
 
         self.factor, self.biases = factor, biases
-        self.n_tags = len(biases) - 2  # without the rest, and tags added after the fit
+        self.n_tags = len(biases) - 2  # the last two biases are those of the rest, and of tags added after the fit
         self.diagonal: Floats | None = None
         if is_diagonal:
             self.diagonal = np.zeros(len(biases))

@@ -138,7 +138,7 @@ class Scaling(Part):
         fitting.update(0.0)  # report the start
         index, has_folds = thin_out(documents, MOST_PAIRS), len(np.unique(documents)) > 1
         if self.ridge is None and has_folds:
-            start = self._choose_ridge(pairs.take(index), documents[index], n_tags)
+            start = self._fit_best_ridge(pairs.take(index), documents[index], n_tags)
             self.fit(pairs.take(index), n_tags, start, start.ridge_)
         else:
             self.fit(pairs.take(index), n_tags)
@@ -149,9 +149,9 @@ class Scaling(Part):
             train_pairs = pairs.take(train[thin_out(documents[train], MOST_PAIRS)])
             return self._refit(train_pairs, n_tags, _FOLD_TOLERANCE).scale_pairs(pairs.take(test))
 
-        return cross_fit(folds_of(documents, _FOLDS), score, cross_fitting)
+        return cross_fit(folds_of(documents, _FOLDS), score, cross_fitting)  # the function, not this method
 
-    def _choose_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> Scaling:
+    def _fit_best_ridge(self, pairs: Pairs, documents: Ints, n_tags: int) -> Scaling:
         """Return a copy fitted on a sample of the pairs with the L2 penalty of minimum cross-validated log loss.
 
         The search begins at the default ridge and goes where the loss falls; of ridges with equal loss the strongest is taken.
@@ -188,7 +188,7 @@ class Scaling(Part):
         """Replace the scores of each token's labels by scaled ones. Predicted labels below the threshold influence no other."""
         if not len(predictions):
             return predictions
-        is_input = (predictions.raw >= FLOOR) & (predictions.levels != OUTPUT_ONLY)
+        is_input = (predictions.raw >= FLOOR) & (predictions.levels != OUTPUT_ONLY)  # True for levels None: all are KEPT
         flags = None if is_input.all() else is_input
         scores = as_probabilities("scores", predictions.scores)  # again: a source of another package may not check
         return predictions.replace_unchecked(scores=self._scale(predictions.rows, predictions.tags, scores, flags))

@@ -28,10 +28,11 @@ def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
         msg.good(f"The pipeline with these cut-offs ({', '.join(attributes)}): {apply}")
 
 
-def _cutoff(row: dict[str, Any], digits: str) -> str:
+def _format_cutoff(row: dict[str, Any], digits: str) -> str:
     """Format the cut-off of a row by `digits`, such as ".4f"; "not reached" for None, a dash for a row without the key."""
-    value = row.get("cutoff", "-")
-    return value if value == "-" else "not reached" if value is None else format(value, digits)
+    if "cutoff" not in row:
+        return "-"
+    return "not reached" if row["cutoff"] is None else format(row["cutoff"], digits)
 
 
 def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
@@ -49,7 +50,7 @@ def show_precision(result: dict[str, Any]) -> None:
     show_seen(result["seen"])
     columns = (
         TableColumn("For", "key", lambda key: key or "(no group)", "l"),
-        TableColumn("Cut-off", "", lambda row: _cutoff(row, ".4f")),
+        TableColumn("Cut-off", "", lambda row: _format_cutoff(row, ".4f")),
         TableColumn(noun.capitalize(), noun, whole),
         TableColumn("Kept", "kept", whole),
         TableColumn("% kept", "share", in_percent),
@@ -104,7 +105,7 @@ def show_check(result: dict[str, Any]) -> None:
 
 _RECALL = (
     TableColumn("For", "key", align="l"),
-    TableColumn("Cut-off", "", lambda row: _cutoff(row, ".3g")),
+    TableColumn("Cut-off", "", lambda row: _format_cutoff(row, ".3g")),
     TableColumn("Tokens", "tokens", whole),
     TableColumn("Found", "found", whole),
     TableColumn("Recall", "recall", number),

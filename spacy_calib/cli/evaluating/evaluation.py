@@ -37,13 +37,15 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     nlp = run.begin(run.files())
     # Slices, pages and pictures are of fitted scores, and show whole sentences.
     needs_fit = fitted_only or run.by is not None or bool(run.outputs[PAGE]) or run.has_pictures
-    if has_fitted(run, nlp, needs_fit):
+    if needs_fit:
+        check_fitted(run, nlp)
+    if has_fitted(run, nlp):
         examples = run.read(nlp)
         pipes = run.pipes(nlp, examples, allow_many=True)
     else:
         nlp, pipe = insert_unfitted(nlp, run.model, run.component, gold_preproc=run.gold_preproc)
         examples, pipes = run.read(nlp), [pipe]
-    obstacles = find_obstacles(nlp, pipes)
+    obstacles = find_obstacles(nlp, pipes)  # why a component gives no scores, such as that it is disabled
     examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=needs_fit)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     check_evaluable(pipes, corpora, examples, run.silent)
@@ -60,22 +62,28 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     return Evaluation(name, version, Path(run.model).name, run.data.name, tables, notes)
 
 
-def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
-    """Return whether a fitted calib pipe matches --component. RAISES C027, C056: none does, and `fitted_only` is True."""
+def has_fitted(run: EvaluateRun, nlp: Language) -> bool:
+    """Return whether the pipeline has a fitted calib pipe, of the component or prefix --component if that is given."""
     from ...pipe.component import Calibrator
-    from ...pipe.pipeline import fitted_pipes
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    if any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs):
-        return True
-    if fitted_only:
-        fitted_pipes(nlp)  # raises C027 if there is none at all, else the next line raises C056
-        check_option("--component", False, "one that is calibrated, to be shown on a page or in pictures", run.component)
-    return False
+    return any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs)
+
+
+def check_fitted(run: EvaluateRun, nlp: Language) -> None:
+    """Check that `has_fitted` is true. RAISES C027: the pipeline has no fitted calib pipe. C056: none is of --component."""
+    from ...pipe.pipeline import fitted_pipes
+
+    fitted_pipes(nlp)  # raises C027
+    wanted = "one that is calibrated, to be shown on a page or in pictures"
+    check_option("--component", has_fitted(run, nlp), wanted, run.component)
 
 
 def find_obstacles(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
-    """Return why the component of each pipe gives no scores, or "". RAISES C021, C069, C084: this reason, for a single pipe."""
+    """Return for each pipe why its component gives no scores, or "" if it does. For a single pipe the reason is an error.
+
+    RAISES C021: the component of the only pipe is missing. C069, C084: a pipe that its scores need is disabled.
+    """
     obstacles = []
     for pipe in pipes:
         try:

@@ -30,7 +30,7 @@ def kind_of(path: Path) -> str:
 
 
 def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
-    """Return the names of the requested pictures. kind, tags: Options. default (Sequence[str]): Names if neither is given."""
+    """Return the names of the pictures to draw: --kind ("all" for each kind), and "tags" for --tag; `default` without both."""
     tag_names = ["tags"] if tags else []
     if kind is None:
         return tag_names or list(default)

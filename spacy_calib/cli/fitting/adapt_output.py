@@ -68,12 +68,9 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
     """Print one part of an adaptation: "tokens" (kind: "label") or "spans" (kind: "entity"). unit: "token" or "document"."""
     old_scores, new_scores = part["before"], part["after"]
     subject = f"the top label of a {unit}" if kind == "label" else "an entity"
-    share = 100 * part["right"] / part["entries"]
+    expected, share = old_scores["expected"], 100 * part["right"] / part["entries"]
     msg.divider(f"{unit.capitalize()}s" if kind == "label" else "Entities")
-    msg.text(
-        f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of "
-        "cases."
-    )
+    msg.text(f"On these documents {subject} had a mean score of {expected:.3f} and was right in {share:.1f} % of cases.")
     offsets = [f"{label} {offset:+.2f}" for label, offset in part["offsets"].items()]  # in log-odds, largest first
     by_label = f"; by label: {first_of(offsets, _OFFSETS_SHOWN)}" if offsets else ""
     msg.text(f"Learned: {line_in_words(part['leading'])}{by_label}.")

@@ -83,10 +83,11 @@ class ComponentFit:
         return nlp, calib
 
     def comparison_state(self) -> dict[str, Any]:
-        """Return {"comparison": losses and verdict} as plain data for JSON; {} without a comparison.
+        """Return {"comparison": losses and verdict} as plain data for JSON; {} before or without a comparison.
 
-        Losses: "present", "adapted" and "fit" (mean log losses), "error" (standard error of the gain), "units" (number) and
-        "unit" (kind); none if not compared. Verdict: "winner", "written" (PRESENT, ADAPTED or FIT), "why" not compared, or "".
+        The losses are "present", "adapted" and "fit" (means of log losses), "error" (standard error of the gain), and "unit",
+        "units" (noun and number of what was scored). The verdict is "winner" and "written", each PRESENT, ADAPTED or FIT, and
+        "why": the reason why there are no losses, or "".
         """
         if self.comparison is None:
             return {}

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def check_components(
     component: str | Sequence[str] | None, single_options: Mapping[str, Any], overrides: Mapping[str, Any] | None
 ) -> list[str]:
-    """Return the distinct names in --component. RAISES C056: a name is empty, or there are several and an option for one only.
+    """Return the distinct names in --component. RAISES C056: a name is empty, or an option does not allow several.
 
-    single_options (Mapping): Flag -> value (None: not set) of options for one only. overrides: Dotted settings, also for one.
+    single_options, overrides (Mapping): Options (flag -> value, None if not set) and dotted settings that allow one name only.
     """
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:

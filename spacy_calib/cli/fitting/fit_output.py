@@ -87,14 +87,13 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     print_verdict = msg.good if gains_over_raw(info) and gains is not False else msg.info
     if verdict:
         print_verdict(verdict)
-    print_verdict(
-        f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.kind.unit}s ({info.pairs:,} pairs): {output}"
-    )
+    component = info.component or "the source"
+    print_verdict(f"Calibrated {component} on {info.tokens:,} {info.kind.unit}s ({info.pairs:,} pairs): {output}")
     _show_fit_data(info)
     if calib.source.settings_summary:
         msg.info(f"Scores: {calib.source.settings_summary}")
     if info.unknown is not None:
-        msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.kind.unit))
+        msg.warn(unknown_sentence(info.unknown, component, info.kind.unit))
     _warn_of_zero_offsets(info)
     _warn_of_no_gain(info)
     _show_choices(info)
@@ -121,7 +120,7 @@ def _show_fit_data(info: FitInfo) -> None:
 
 def _warn_of_zero_offsets(info: FitInfo) -> None:
     """Warn if tag offsets, a correction of each tag's scores, were requested and are all 0, and why."""
-    offsets = info.tag_offsets  # strengths of their penalties; None: all are 0
+    offsets = info.tag_offsets  # strength of each penalty; None if it makes all these offsets 0
     if not offsets or offsets["strength"] is not None or offsets["group_strength"] is not None:
         return
     has_bias = info.scaling is not None and info.scaling["biased"]
@@ -144,10 +143,8 @@ def _warn_of_no_gain(info: FitInfo) -> None:
 
 def _show_choices(info: FitInfo) -> None:
     """Print which method a fit chose by cross-validation, if it did, and whether the context of tokens and of spans is used."""
-    if info.selection:
-        msg.info(
-            f"Chosen among {len(info.selection['trials'])}: {info.selection['chosen']} (`spacy calib info` shows the table)"
-        )
+    if selection := info.selection:
+        msg.info(f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)")
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None and info.spans.context:
@@ -177,9 +174,8 @@ def too_few_sentence(unit: str, n: int) -> str:
     """Return a sentence that n units are too few to show that scores improved; "" if they are enough. unit (str): "token"."""
     if is_enough(unit, n):
         return ""
-    return (
-        f"Too little gold to show that scores improved: {count_in_words(unit, n)}, but {fewest_of(unit)} are needed; label more"
-    )
+    amount = count_in_words(unit, n)
+    return f"Too little gold to show that scores improved: {amount}, but {fewest_of(unit)} are needed; label more"
 
 
 def verdict_on(info: FitInfo) -> str:

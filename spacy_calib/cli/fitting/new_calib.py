@@ -82,8 +82,9 @@ def block_to_fit(
     """Choose the block (name, settings) of the calib pipe to fit: of a config file, else of the old pipe, else the defaults.
 
     The old pipe is the one that the fit replaces (`old_block`). base (tuple | None): Block of a config file. options, overrides
-    (Mapping): Given options by name, and dotted settings, which change the block. second_pass (bool): Value of --second-pass.
-    RETURNS (tuple): (name of the old pipe if its settings are taken over, else None; block). RAISES: as `merge_block`.
+    (Mapping): Options by name ("attr", "method" ...), and dotted settings, which change the block. second_pass (bool): Value of
+    --second-pass. RETURNS (tuple): (name of the old pipe if its settings are taken over, else None; block).
+    RAISES CalibError: a wrong option or setting (`merge_block` has the codes).
     """
     old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = old or new_block(nlp, base, options, overrides)
@@ -98,11 +99,12 @@ def merge_block(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
 ) -> Block:
-    """Merge the settings of a calib pipe as `pipe_settings` does, and choose the source that reads its component.
+    """Return (name, settings) of a calib pipe: a block with options and dotted settings, and the source for its component.
 
-    base, options, overrides: Block to start from, given options by name, dotted settings. second_pass (bool): Value of
-        --second-pass. RAISES C001, C056, C063, C112, C170, C185, C195: a wrong option or setting. C200: two sources claim the
-        component. C340: the source cannot read it. C066: --second-pass for no recognizer or parser. C272: it has no such event.
+    base (tuple | None): The block; None takes DEFAULTS. options, overrides: Given options by name, and dotted settings.
+        second_pass (bool): Value of --second-pass. RAISES C001, C056, C063, C112, C170, C185, C195: a wrong option or setting.
+        C200: two sources claim the component. C340: the requested source cannot read the component. C066: --second-pass, and
+        the component is no recognizer or parser. C272: the source does not have the event.
     """
     name, settings = pipe_settings(base, options, overrides)
     component = settings["source"].get("component", "")
@@ -122,23 +124,24 @@ def merge_block(
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
     """Return (name, settings) for a new calib pipe, to which `merge_block` then adds the options and dotted settings.
 
-    base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
-    options, overrides (Mapping): Given options by name, and dotted settings. A calib pipe of the component may have the name.
+    base (tuple | None): Block of a config file; None takes the defaults. A name or prefix other than "calib" stays, otherwise
+    `_new_name` makes the name, "calib_ent" for entities. A calib pipe of the same component may have it already.
+    options, overrides (Mapping): Given options by name, and dotted settings.
     """
     from ...pipe.component import Calibrator
 
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
-    if name != DEFAULTS["attr"] or settings.get("attr", name) != name:
+    if name != DEFAULTS["attr"] or settings.get("attr", name) != name:  # chosen by the user
         return name, settings
     source_settings = parse_source_settings(overrides)
     source = merge_settings(settings, source_settings)["source"]
     if isinstance(source, Mapping):  # else it is no block, which is reported later
         component_option = {"component": options["component"]} if "component" in options else {}
         name = _new_name(nlp, {**source, **component_option}, source_settings)
-    present = dict(nlp.components).get(name) if base is None else None
+    old = dict(nlp.components).get(name) if base is None else None
     settings = {**settings, "attr": name}
-    if isinstance(present, Calibrator) and present.fit_info.pretrained is not None:
-        settings["event"] = present.event  # so that the fit can be compared with the pretrained pipe
+    if isinstance(old, Calibrator) and old.fit_info.pretrained is not None:
+        settings["event"] = old.event  # so that the fit can be compared with the pretrained pipe, which it may replace
     return name, settings
 
 
@@ -160,7 +163,7 @@ def _new_name(nlp: Language, source: Mapping[str, Any], source_settings: Mapping
 def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> dict[str, Any]:
     """Return the config block of the source for a component: `source` if that can read it, else the default source for it.
 
-    source (Mapping): Block in the settings. source_settings (Mapping): Dotted settings of the source, which the default keeps.
+    source (Mapping): Block in the settings. source_settings (Mapping): Dotted settings of the source, also set in the default.
     RAISES C340: a dotted setting names a source that cannot read the component. C200: two sources claim the component.
     """
     component, source_name = source["component"], source.get("@calib_sources")
@@ -172,7 +175,7 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
         return dict(source)
     if ("source", "@calib_sources") in source_settings:
         raise calib_error("C340", source=source_name, component=component, kind=type(pipe).__name__)
-    # The default source has the component already.
+    # The block of the default source names the component already.
     other_settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
     return dict(merge_settings({"source": source_block(pipe, component)}, other_settings)["source"])
 
@@ -336,7 +339,7 @@ def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     check_enabled(nlp, calib.source.component)
     pipe, component, order = calib.lookup.component_to_fit(), calib.source.component, nlp.pipe_names
     is_enabled = component in order
-    upstream = order[: order.index(component if is_enabled else calib.name)]
+    upstream = order[: order.index(component if is_enabled else calib.name)]  # no component runs: all before the calib pipe
     # Other sources run the model of their component themselves.
     reads_output = is_enabled and pipe is not None and calib.source.reads_output(pipe)
     return [*upstream, component] if reads_output else upstream
@@ -365,4 +368,4 @@ def ready_to_read(
     # Scores that the component keeps must stay in this process.
     workers = 1 if calib.source.component in upstream else n_process
     ready = run_pipes(nlp, examples, upstream, silent=silent, title="Reading scores", n_process=workers)
-    return without_presets(calib, ready)
+    return without_presets(calib, ready)  # raises C034 for entities on a Doc before the second pass

@@ -152,18 +152,19 @@ def _resolve_selection(
 ) -> None:
     """Remove the selection and its context if the user sets a block that it would choose; restore both for --method auto.
 
-    A selection chooses the _AUTO_BLOCKS by cross-validation in the fit. `settings`, of the pipe `name`, is changed in place.
+    A selection chooses the _AUTO_BLOCKS by cross-validation in the fit. settings: Of the pipe `name`, changed in place.
     options, dotted_settings (Mapping): What the user gave: option name -> value, and path -> value.
-    RAISES C056: the user asks for a selection, and sets a block that it chooses.
+    RAISES C056: the user requests a selection, and sets a block that it chooses.
     """
     is_auto = options.get("method") == "auto"
     dotted_blocks = {path[0] for path in dotted_settings}
-    # Flag -> value of the options and dotted settings of blocks that a selection would choose.
+    # Flag -> value of the options and dotted settings that set a block which a selection would choose.
     conflicts = {"--groups": options["groups"]} if "groups" in options else {}
     for path, value in dotted_settings.items():
         if path[0] in _AUTO_BLOCKS:
             conflicts[f"--{_SECTION}.{name}.{'.'.join(path)}"] = value
-    if is_auto or ("selection" in dotted_blocks and settings["selection"] is not None):
+    is_requested = is_auto or ("selection" in dotted_blocks and settings["selection"] is not None)
+    if is_requested:
         for option, value in conflicts.items():
             check_option(option, False, "left out with --method auto, which chooses it", value)  # raises C056
     has_selection = settings.get("selection") is not None
@@ -172,7 +173,7 @@ def _resolve_selection(
         settings["selection"] = None
     elif is_auto and not has_selection:
         settings["selection"] = copy.deepcopy(DEFAULTS["selection"])
-    if "context" in dotted_blocks:
+    if "context" in dotted_blocks:  # the user sets the context
         return
     context = settings.get("context")
     if is_auto and context is None:
@@ -197,8 +198,7 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 def settings_from_file(path: Path) -> Block:
     """Return (name, settings) of the first calib pipe in a config file. If its source names a file of labels, they are read.
 
-    RAISES C058: the file is no config, or has no calib pipe. C114: a $ in it begins no variable. C167: its labels cannot be
-    read.
+    RAISES C058: the file is no config, or has no calib pipe. C114: a $ begins no variable. C167: its labels cannot be read.
     """
     try:
         components = Config().from_disk(path).interpolate().get(_SECTION, {})

@@ -167,7 +167,7 @@ def check_path(option: str, path: Path) -> None:
 
 @contextlib.contextmanager
 def folder_errors() -> Iterator[None]:
-    """Turn an OSError of a block or decorated function that lists folders (one is locked, or was removed) into C491."""
+    """Raise C491 for an OSError of a block or decorated function that lists folders, for instance if a folder is locked."""
     try:
         yield
     except OSError as error:

@@ -90,7 +90,7 @@ def read_examples(
     docs: list[list[Doc]] = []  # of each file, in the order of all paths
     for folder, files in zip(paths, files_by_path, strict=True):
         docs += _read_docs(nlp, folder, files, silent)
-    # Annotations are merged over the files of all paths; the examples of each path are a source of gold.
+    # Annotations are merged over the files of all paths. `from_files` then gives the examples the number of their path.
     merged_docs = iter(reconcile(docs))  # of each file; None for a Doc merged into another one
     examples_by_path: list[list[Example]] = []
     for files in files_by_path:

@@ -20,11 +20,11 @@ _PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
 def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
-    """Rename gold labels of examples in place to those of the pipes; return the examples. options: Maps for `match_labels`."""
+    """Rename gold labels in the examples, which are returned, to those of the pipes. options: Arguments of `match_labels`."""
     from ...pipe.label_names import match_labels
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
-    # How the label LOC was understood, if that matters; printed unless silent.
+    # LOC in the gold may stand for GPE and FAC, too: if that matters, print how it was read.
     sentences = {} if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
     for sentence in sentences:
         inform(sentence)

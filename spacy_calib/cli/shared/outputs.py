@@ -222,8 +222,8 @@ def foreign_files(folder: Path) -> list[str]:
         has_known_files = path.name == "vocab" or factories.get(component) in _KNOWN_FACTORIES
         # A component NAME writes a folder or file NAME, NAME.json or NAME.jsonl; one of an unknown factory any NAME.* too.
         is_written_name = path.name == component or path.suffix in (".json", ".jsonl") or not has_known_files
-        is_of_pipeline = (component in factories and is_written_name) or is_named(path, (*_WRITTEN, *_KEPT))
-        if not is_of_pipeline:
+        is_of_component = component in factories and is_written_name
+        if not (is_of_component or is_named(path, (*_WRITTEN, *_KEPT))):
             foreign.append(path)
         elif has_known_files and path.is_dir():
             foreign += [file for file in path.rglob("*") if file.name not in _COMPONENT_FILES]

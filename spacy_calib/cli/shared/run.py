@@ -35,8 +35,8 @@ MIN_BLOCK_ROWS = 1 << 18  # minimum number of rows (tokens, spans or documents) 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
     """Return the names of the first pipes of the pipeline, up to the last one that the scores of a calib pipe need.
 
-    They need the calib pipe, and all later pipes that merge or split tokens. Scores of entities also need later pipes that set
-    entities or spans, or do not declare what they set. If `sentences`, the first pipe that sets sentence starts is needed, too.
+    Scores need the calib pipe, and all later pipes that merge or split tokens. Scores of entities also need later pipes that
+    set entities or spans, or do not declare what they set. If `sentences`, the first pipe that sets sentence starts is needed.
     """
     order = nlp.pipe_names
     later_metas = {name: nlp.get_pipe_meta(name) for name in order[order.index(pipe.name) + 1 :]}
@@ -85,7 +85,7 @@ def score_blocks(
     names = pipes_to_run(nlp, pipe, sentences and not annotation.kind.of_documents)
     collector, silence_check = Collector(pipe.attr, annotation, pipe.lookup.labels()), SilenceCheck(pipe)
     any_scored = False
-    # `collector.add` takes each batch and returns nothing; the collected scores are taken out when they fill a block.
+    # `collector.add` returns nothing; the collected scores are taken out when they fill a block.
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
         if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):
             corpus = collector.take()
@@ -94,7 +94,7 @@ def score_blocks(
     if collector.n_docs:  # the last block, or the only one
         corpus = collector.take()
         any_scored = any_scored or bool(corpus.is_counted.any())
-        if any_scored:
+        if any_scored:  # else the error below
             yield corpus
     if not any_scored:
         raise silence_check.error()
@@ -238,7 +238,7 @@ class GoldRun(Run):
 
 
 def unit_of(pipe: Calibrator, unit: str | None) -> str:
-    """Return what a command lists, one per row: `unit`, or for None "entity" if the pipe scores any, else its labels' unit.
+    """Return what each row of a command is: `unit`, or by default "entity" if the pipe scores any, else "token" or "document".
 
     RAISES C065: the pipe scores no entities. C265: it has no scores of this unit.
     """

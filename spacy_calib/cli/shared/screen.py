@@ -47,7 +47,7 @@ def with_own_options(message: str, options: Collection[str]) -> str:
 
 @contextlib.contextmanager
 def user_errors(options: Collection[str] = ()) -> Iterator[None]:
-    """Print a CalibError of the block as one sentence on the standard error, and exit with 1. options: Flags of the command."""
+    """Print a CalibError on the standard error, and exit with 1. options: Flags; notes on others are cut from the message."""
     try:
         yield
     except CalibError as error:
@@ -69,7 +69,7 @@ def inform(sentence: str) -> None:
 
 
 def show_seen(overlap: dict[str, Any] | None) -> None:
-    """Print a warning if much of the data is fit data. overlap (dict | None): From `TrainTestOverlap.to_dict`."""
+    """Print a warning if much of the data is fit data. overlap: From `TrainTestOverlap.to_dict`; None if unknown."""
     from ...pairs.seen_texts import format_overlap_warning
 
     warning = format_overlap_warning(overlap)
@@ -120,11 +120,8 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn],
     cells: list[Sequence[str]] = [
         ["-" if value is None else column.show(value) for column, value in zip(columns, line, strict=True)] for line in values
     ]
-    print_table(
-        _wrap_cells(cells, [column.width for column in columns]),
-        [column.title for column in columns],
-        [column.align for column in columns],
-    )
+    titles, aligns = [column.title for column in columns], [column.align for column in columns]
+    print_table(_wrap_cells(cells, [column.width for column in columns]), titles, aligns)
 
 
 def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Sequence[str]]:

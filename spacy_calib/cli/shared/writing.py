@@ -50,7 +50,8 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
 
     target (Path): The folder to create. write (Callable): Called with the path of the new, empty folder.
     force (bool): Whether a pipeline at the target may be replaced; its README, LICENSE and .git* are kept.
-    RAISES C054, C055, C070, C100: as `outputs.check_folder`; C055 also if the disk is full, or the folder not writable.
+    RAISES C054: the target exists, and not `force`. C055: it is no pipeline, or cannot be written. C070: it is a pipeline with
+    other files in it. C100: it is inside another pipeline.
     """
     check_folder(target, force)
     target = target.resolve()
@@ -70,13 +71,13 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap the folders `new` and `old`: in one step on Linux, else by three renames. `restore_folder` can undo the first."""
+    """Swap two folders: in one step if Linux can, else by three renames. `restore_folder` undoes the first after a crash."""
     if sys.platform == "linux":
-        with contextlib.suppress(AttributeError):
+        with contextlib.suppress(AttributeError):  # an old C library has no renameat2
             in_working_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
             paths = (in_working_folder, os.fsencode(new), in_working_folder, os.fsencode(old))
             if ctypes.CDLL(None).renameat2(*paths, exchange) == 0:
-                return
+                return  # other results: the file system cannot swap
     aside = hidden_path(old, "old")
     _remove(aside)
     old.rename(aside)
@@ -90,7 +91,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def _partial(target: Path) -> Iterator[Path]:
-    """Yield a hidden path next to the target, for a file or folder that the block writes; it is removed before and after it."""
+    """Yield a hidden path next to the target for the block to write to. It is cleared before the block, and after the block."""
     partial = hidden_path(target, "partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
@@ -117,8 +118,8 @@ _TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."  # scored by each pipel
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
     """Write a pipeline to a folder, without the strings that it got after it was loaded, such as words of the gold.
 
-    force: Whether to replace an old one. RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved one fails or has no
-    scores.
+    force: Whether to replace an old pipeline. RAISES C054, C055, C070, C100: the folder cannot be used (see `write_folder`).
+    C815: the saved pipeline cannot be loaded, fails on a text, or gives no scores.
     """
 
     def write(folder: Path) -> None:
@@ -129,7 +130,7 @@ def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
 
 
 def _check_scores(folder: Path) -> None:
-    """Load the pipeline in a folder and score a text. RAISES C815: that fails, or the calib pipe of a component gives none."""
+    """Load the pipeline in a folder and score a text. RAISES C815: it fails, or a component's calib pipe gives no scores."""
     from ...pipe.component import Calibrator
 
     try:
@@ -149,7 +150,7 @@ def _check_scores(folder: Path) -> None:
 
 
 def loaded_strings(nlp: Language) -> StringStore:
-    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder, all in its vocab."""
+    """Return the strings in the folder that a pipeline was loaded from and its pipes' labels; without a folder, its vocab's."""
     if nlp.path is None:
         return nlp.vocab.strings
     strings = StringStore()

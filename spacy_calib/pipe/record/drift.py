@@ -59,7 +59,7 @@ class UnitScores:
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])  # the scores of predicted labels
         # Of several edit trees that yield one lemma, the most probable overwrites the others.
         entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]
-        columns = np.full(len(corpus), -1)  # column of each token's label; -1 for a label without a score
+        columns = np.full(len(corpus), -1)  # column of each token's label; -1 if its score is below the threshold
         columns[corpus.rows[entries]] = corpus.columns[entries]
         columns_and_labels = zip(columns[rows].tolist(), corpus.labels[rows].tolist(), strict=True)
         names = [labels[column] if column >= 0 else corpus.names[label] for column, label in columns_and_labels]
@@ -127,10 +127,10 @@ class Drift:
 class DriftSums(FieldwiseSum):
     """Sums over documents of what DriftProfile compares. The sums of several batches of documents can be added.
 
-    The K + 2 columns are for each document the sums of the raw and of the calibrated scores of its tokens, the counts of L
-    labels and of all others (K = L + 4), the sum of the raw scores of its entities, and the numbers of tokens and of entities.
-    documents (int): Number of documents with tokens. totals (Floats): Sum of each column, shape (K + 2,). moments (Floats): Sum
-    over documents of the products of each two columns, (K + 2, K + 2); a fit does not save them.
+    Each document has K + 2 numbers (K = L + 4), in this order: the sums of the raw and of the calibrated scores of its tokens;
+    its numbers of tokens with each of L labels, and with another label; the sum of the raw scores of its entities; and the
+    numbers of its tokens and entities. documents (int): Number of documents with tokens. totals (Floats): Sum of each number,
+    (K + 2,). moments (Floats): Sums of the products of each two of them, (K + 2, K + 2); a fit does not save these.
     """
 
     documents: int

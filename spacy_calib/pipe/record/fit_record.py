@@ -126,7 +126,7 @@ def _spans_on_docs(data: SpanData, n_docs: int) -> UnitScores:
 
 
 def entity_sums(tokens: UnitScores, spans: UnitScores) -> EntitySums:
-    """Sum by document what expected numbers of entities are computed from. tokens: Top label of each. spans: Entities."""
+    """Sum by document the scores of entities (spans) and of tokens predicted as O. tokens: Top label of each token."""
     n_docs, p = tokens.n_docs, spans.calibrated
     is_outside: NDArray[np.bool_] = np.array(tokens.labels or (), dtype=object) == OUTSIDE
     return EntitySums(

@@ -103,7 +103,7 @@ def is_missing(value: Any) -> bool:
 def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
     """Return labels for columns without names: the sorted labels of y if there are n_tags of these, else column numbers.
 
-    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: y has labels that are neither.
+    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: the labels of y are neither.
     """
     values = set(y.tolist())
     labels = {value for value in values if not is_missing(value)}
@@ -236,7 +236,10 @@ AUTO = "auto"
 
 @dataclass(eq=False, kw_only=True)
 class ArraySteps:
-    """The calibration steps of a `TagCalibrator`, unfitted: what its parameters select."""
+    """The unfitted calibration steps that the parameters of a `TagCalibrator` select; scores below `threshold` get no map.
+
+    grouping: (labels, frequencies) -> groups of tags that share a map. selector: Compares methods, only for method "auto".
+    """
 
     threshold: float
     grouping: Grouping  # (labels, their gold frequencies) -> groups of labels that share a map

@@ -98,8 +98,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         y (ArrayLike): Gold label of each unit, or its column, shape (n,); None, NaN, "" or a negative number (-100) means no
             gold, unless a class has that label. If no column has the label, all tags of the unit are wrong.
         groups (ArrayLike | None): Document of each unit, which cross-validation does not split; None splits by unit.
-        RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no
-            gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold.
+        RAISES C001: a parameter or a score is out of range. C002: lengths differ. C003, C006: too few pairs. C071: no unit has
+            gold. C293: "auto" with `scaling` or `tag_offsets`. C294: P has a tag that is not in `classes`. C295: y does not
+            show the labels of the columns. C296: no gold label has a column.
         """
         gold_labels = _as_labels(y)
         scores, labels = _read_fit_scores(self, P, gold_labels)
@@ -199,9 +200,9 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         n_groups: int | None = None,
         seed: int = 0,
     ) -> dict[str, Any]:
-        """Return the metrics of `spacy calib evaluate`: raw and calibrated errors over all tags (SMCE) and by tag frequency
-        group (GMCE), with noise floors and 95 % intervals.
+        """Return raw and calibrated errors over all tags (SMCE) and by tag frequency group (GMCE), and further metrics.
 
+        Each error has a noise floor, which perfectly calibrated scores would show on this data, and a 95 % interval.
         P, y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
         Number of tag frequency groups; None takes the groups of the fit. seed (int): Seed of floors and intervals.
         RETURNS (dict): "tokens" (number of units), "pairs" (number), "accuracy"; "errors": a row for all tags, one for each
@@ -291,7 +292,7 @@ def _read_fit_scores(calibrator: TagCalibrator, P: Any, y: NDArray[Any]) -> tupl
 
 def _as_labels(y: Any) -> NDArray[Any]:
     """Return y as a 1-D array. RAISES C071: it is None. ValueError: scikit-learn's, for other shapes and continuous numbers."""
-    if y is None:
+    if y is None:  # with words that the checks of scikit-learn's estimators look for
         raise calib_error("C071", what="TagCalibrator (requires y to be passed, but the target y is None)")
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f" and not np.isnan(labels).any():  # NaN means "no gold"

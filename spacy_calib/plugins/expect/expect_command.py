@@ -119,7 +119,7 @@ def expect(
 
 
 def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confidence: float) -> dict[str, Any]:
-    """Estimate with each pipe; return what `expect` does. confidence: Of the intervals. RAISES CalibError: all pipes fail."""
+    """Return the result of `expect` for several pipes. confidence: Of the intervals. RAISES CalibError: all pipes fail."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
     warnings: list[str] = []
@@ -138,7 +138,7 @@ def estimate_pipes(run: Run, nlp: Language, pipes: Sequence[Calibrator], confide
 
 
 def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) -> dict[str, Any]:
-    """Score the texts with one pipe; return what `expect` does, without "others", "skipped". confidence: Of the intervals."""
+    """Score the texts with one pipe, and return the result of `expect` for it. confidence: Of the intervals."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...pipe.record.fit_record import read_record

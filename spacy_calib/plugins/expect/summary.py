@@ -10,7 +10,7 @@ import numpy as np
 
 from ...pairs.scored_corpus import ScoredCorpus
 from ...pipe.record.drift import OTHER_WEIGHTS, TOO_FEW, Drift, DriftSums, UnitScores
-from ...pipe.record.estimates import EntityModel, EventSums, ShareEstimate, entity_estimates, expected_accuracy, token_sums
+from ...pipe.record.estimates import EntityModel, EventSums, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
 from ...types import FieldwiseSum
 
@@ -36,8 +36,8 @@ class TextSums(FieldwiseSum):
     def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
         """Sum the scores of some texts, which are of predicted token labels (`tokens`) and of predicted entities (`spans`).
 
-        record (FitRecord | None): Statistics of the fit documents. Without it only the fields `tokens` and `scores` are
-        set, and without its `entities` or `profile` (for the drift) not the fields for these.
+        record (FitRecord | None): Statistics of the fit documents. Without it only `tokens` and `scores` are set. If it
+        lacks `entities` (or `profile`), the fields of entities (or of drift) are not set.
         """
         n_tokens, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
@@ -127,7 +127,7 @@ class CorpusSummary:
         return {**result, "drift": drift, "trusted": False}
 
     def estimate_slices(self) -> list[dict[str, Any]]:
-        """Return for each slice "slice" (name), numbers of "documents" and "tokens", and `estimate`; lowest accuracy first."""
+        """Return a dict per slice, lowest accuracy first: "slice" (name), its "documents" and "tokens", and its estimates."""
         slices = [(name, n, sums) for name, (n, sums) in self.slices.items()]
         rows = [{"slice": name, "documents": n, "tokens": sums.tokens, **self.estimate(sums)} for name, n, sums in slices]
         return sorted(rows, key=lambda row: row["accuracy"]["expected"])
@@ -138,21 +138,17 @@ def _estimate_entities(
 ) -> dict[str, Any]:
     """Return {"event", numbers of "predicted", "right" and "gold" entities, "precision", "recall", "f"} as plain data.
 
-    sums: Over all texts. event: When an entity is right; "gold", "recall" and "f" are None unless it is "exact". The last three
-    are dicts with "expected" and the interval, "low" and "high". confidence: Level of the intervals.
+    Precision, recall and F are dicts of "expected", "low" and "high" (bounds of the interval). "gold", "recall" and "f" are
+    None unless the event is "exact". sums: Expected right and missed entities. confidence: Level of the intervals.
     """
     estimates = entity_estimates(model, sums, n_predicted, confidence)
-    exact = event == "exact"  # by other events one gold entity may make several predicted ones right
+    is_exact = event == "exact"  # by other events one gold entity may make several predicted ones right
+    recall, f = (estimates.recall, estimates.f) if is_exact else (None, None)
+    shares = {"precision": estimates.precision, "recall": recall, "f": f}
     return {
         "event": event,
         "predicted": estimates.predicted,
         "right": estimates.right,
-        "gold": estimates.gold if exact else None,
-        "precision": _as_dict(estimates.precision),
-        "recall": _as_dict(estimates.recall if exact else None),
-        "f": _as_dict(estimates.f if exact else None),
+        "gold": estimates.gold if is_exact else None,
+        **{name: None if share is None else share._asdict() for name, share in shares.items()},
     }
-
-
-def _as_dict(estimate: ShareEstimate | None) -> dict[str, float] | None:
-    return None if estimate is None else estimate._asdict()

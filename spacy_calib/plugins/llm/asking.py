@@ -69,8 +69,8 @@ class Cache:
 class AnswersPipe(Pipe, AnswersSettings):
     """The component `calib_answers`: it sends each text to `ask`, reads the answer, and writes it on the Doc with scores.
 
-    settings: Fields of AnswersSettings; each is an attribute. reader (Callable): (Answer) -> fields, (text, type) pairs or
-    probabilities of categories. n_asked (int): Number of texts sent, not counting those in the cache. outcomes (Counter):
+    settings: Fields of AnswersSettings; each is an attribute. reader (Callable): Returns the fields or (text, type) pairs in an
+    Answer, or category -> probability. n_asked (int): Number of texts sent, not counting those in a cache. outcomes (Counter):
     Number of answers that were complete (""), "cut", "filtered", "refused", "called" (a tool) or "unreadable"; all but "" give
     a warning the first time. RAISES C001: `into` is "cats", but `types` is None. C648: a value of `read` is no path.
     """
@@ -89,7 +89,7 @@ class AnswersPipe(Pipe, AnswersSettings):
         self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
-        """Return the probability, among the names in `types`, that the answer begins with each; {} if no top token does."""
+        """Return each name in `types` -> probability that the answer begins with it; {} if no top token begins a name."""
         return answer.among(list(self.types or ()), _find_start(answer))
 
     @property
@@ -174,8 +174,8 @@ class AnswersPipe(Pipe, AnswersSettings):
         group.attrs["counts"] |= {**counts, **incomplete, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
-        """Write the probability of each name in the prompt on `Doc.cats`, under its label, and in `Doc.user_data` the scores of
-        the category that the answer begins with."""
+        """Write the probabilities of categories on `Doc.cats`, and on `Doc.user_data` the scores of the one that the answer
+        begins with. probabilities: Name of a category in the prompt -> probability; the key on `Doc.cats` is its label."""
         labels = {name.casefold(): label for name, label in (self.types or {}).items()}
         doc.cats.update({labels.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)
@@ -192,7 +192,7 @@ def _find_start(answer: Answer) -> int:
 
 
 def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
-    """Locate the (text, type) pairs of a reader. Return (fields, number of pairs not in the answer); other readings stay."""
+    """Return (fields of the (text, type) pairs in reading, number of pairs not in the answer). Other readings are unchanged."""
     if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
         return reading, 0
     fields = answer.fields(reading)

@@ -18,7 +18,7 @@ class AnswersSettings:
     out and counted. None keeps all. into (str): Where spans go: "ents", "cats", or the key of a span group. key (str): With
     "ents", the key of a span group for all spans; with "cats", the prefix of the scores' names. threshold (float): Minimum
     score of entities. misaligned (str): "expand" or "contract" fits a span to the tokens, "strict" leaves it out. cache (str):
-    File for answers, so that each text is sent once; "" for none. Answers quote parts of the texts.
+    File for answers, so that each text is sent once; "" for none. The answers in it quote the texts.
     """
 
     ask: Callable[[str], Any]

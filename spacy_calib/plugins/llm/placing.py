@@ -55,8 +55,8 @@ class AnswerText:
 
     items (list[TextMatch]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each
     complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node of the tree. Node 0
-    is the whole text; another node is an object, a list, a key with its value, or a text, number or constant in a list, below
-    the node of the object, list or key that it is in.
+    is the whole text. The other nodes are objects, lists, keys with their values, and texts, numbers and constants in lists.
+    The parent of a node is the object, list or key that contains it, or node 0.
     """
 
     def __init__(self, text: str):
@@ -91,7 +91,8 @@ class AnswerText:
                 stack.append((part == "{", self._add_node(node if key_node is None else key_node), None))
             elif part in "]}":  # ends the innermost one, and perhaps the outermost
                 stack.pop()
-                self.documents += [] if stack else [self.text[start:position]]
+                if not stack:
+                    self.documents.append(self.text[start:position])
             elif part == ",":  # next come a key, or an element of the list
                 stack[-1] = (is_object, node, None)
             elif part != ":" and not is_cut_off:  # a key or value
@@ -100,7 +101,7 @@ class AnswerText:
                 if is_key:
                     key_node = self._add_node(node)
                     stack[-1] = (True, node, key_node)
-                # An element of a list gets a node of its own, as deep as the content of a key.
+                # A value shares the node of its key. An element of a list gets a node of its own, below the list.
                 item_node = self._add_node(node) if key_node is None else key_node
                 start_and_end = match.start() + is_quoted, position - is_quoted  # without quotes
                 self.items.append(TextMatch(*start_and_end, value, item_node, KEY if is_key else VALUE))

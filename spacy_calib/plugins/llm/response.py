@@ -55,11 +55,11 @@ class Answer:
 
     @classmethod
     def from_response(cls, response: object) -> Answer:
-        """Read the first choice of a response; thoughts before the answer and special tokens after it are dropped.
+        """Read the first choice of a response, without thoughts before the answer and special tokens after it.
 
-        response: Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
-        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one of its choices; a list of tokens;
-        or a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists.
+        response: A response, as an object or mapping, of the OpenAI API, a compatible server, llama.cpp, Ollama, vLLM, SGLang,
+        TGI, Gemini or LangChain. Also one of its choices; the chunks of a streamed chat; a list of objects, one per token; or a
+        mapping with the lists "tokens", "logprobs" (or "token_logprobs") and perhaps "top_logprobs".
         RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number
         that is no log-probability. C647: token numbers in place of texts.
         """
@@ -109,7 +109,8 @@ class Answer:
         """Return the indices of the tokens that have a character from `start` to before `end`."""
         firsts, highest_ends = self._search_bounds
         candidates = range(bisect_right(highest_ends, start), bisect_left(firsts, end))
-        return [index for index in candidates if start < self._token_spans[index][1]]  # its own end may be lower
+        # An empty token inside a character ends where that character begins, so before the end of the token to its left.
+        return [index for index in candidates if start < self._token_spans[index][1]]
 
     @cached_property
     def _search_bounds(self) -> tuple[list[int], list[int]]:
@@ -125,9 +126,9 @@ class Answer:
     def scores(self, field: Field) -> dict[str, float]:
         """Return four scores of a field, in [0, 1], with the names in SCORES.
 
-        "product" and "least": product and minimum of the probabilities of the tokens of its text and type and, if no other
-        value of JSON is between the two, of the tokens there. "first": probability of the first token of its type. "margin":
-        "first" minus the probability of the most likely other token, at least 0. RAISES C642: a token has no log-probability.
+        "product", "least": Product and minimum of the probabilities of the field's tokens: those of its text and its type, and
+        those between the two unless another value of JSON is there. "first": Probability of the first token of its type.
+        "margin": "first" minus that of the most likely other token, at least 0. RAISES C642: a token has no log-probability.
         """
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
         front, back = sorted([(field.start, field.end), label_span])  # text and type, in the order of the answer
@@ -142,10 +143,10 @@ class Answer:
         return dict(zip(SCORES, (math.exp(sum(logprobs)), math.exp(min(logprobs)), first, margin), strict=True))
 
     def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
-        """Return name -> probability that it begins at character `index`, by the top tokens there; the values sum to 1.
+        """Return name -> probability that the name is at character `index`, by the top tokens there; the values sum to 1.
 
-        The probability of a token that begins several names is divided among them: by the tokens after it if it is the token
-        that the model wrote, else equally. RETURNS (dict): {} if no top token begins a name.
+        If a token begins several names, they share its probability: if the model wrote this token, the tokens after it show in
+        which proportion, else equally. names: For instance categories. RETURNS (dict): {} if no top token begins a name.
         """
         tokens = self._find_tokens(index, index + 1)
         sums = self._sum_by_name({name: name.encode() for name in names}, tokens[0]) if tokens else {}
@@ -160,14 +161,14 @@ class Answer:
             tops.setdefault(self.tokens[index], self.logprobs[index])
         for token, logprob in tops.items():
             word = token.lstrip()  # a token may begin with the space before a word
-            matches = {
+            candidates = {
                 name: tail for name, tail in tails.items() if word and tail and (tail.startswith(word) or word.startswith(tail))
             }
             # If the token contains whole tails ("New York" and "New"), only the longest counts.
-            longest = max((tail for tail in matches.values() if word.startswith(tail)), key=len, default=b"")
-            matches = {name: tail for name, tail in matches.items() if not longest or tail == longest}
-            shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))  # of the token's probability
-            if len(matches) > 1 and token == self.tokens[index]:  # only what follows the answer's own token is known
+            longest = max((tail for tail in candidates.values() if word.startswith(tail)), key=len, default=None)
+            matches = {name: tail for name, tail in candidates.items() if longest is None or tail == longest}
+            shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))  # of the token's probability, equal at first
+            if len(matches) > 1 and token == self.tokens[index]:  # what follows is known only for the token that was written
                 next_sums = self._sum_by_name({name: tail[len(word) :] for name, tail in matches.items()}, index + 1)
                 total = sum(next_sums.values())
                 shares = {name: next_sums[name] / total for name in matches} if total else shares
@@ -186,11 +187,11 @@ class Answer:
         return self._layout.documents
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Locate (text, type) pairs in the answer, and return their fields; pairs that are not in it are left out.
+        """Locate (text, type) pairs in the answer, and return their fields, without pairs that the answer does not contain.
 
-        Texts and types are keys or values of JSON or, if there are none like them, any parts of the answer. Of several
-        occurrences of a text, the one nearest to the type is taken: in the tree of JSON, or else in characters. Equal pairs get
-        different ones.
+        A text or type is located as a whole key or value of JSON or, if there is none, anywhere in the answer. Of several
+        occurrences, the text and type nearest to each other are taken: in the tree of JSON, or else in characters. Equal pairs
+        get different occurrences.
         """
         pairs = list(pairs)
         unused_matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
@@ -221,12 +222,12 @@ class Answer:
     def found_in(
         self, text: str, fields: Iterable[Field], types: Mapping[str, str] | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Find fields in the text that the model was asked about.
+        """Find fields in the text that the prompt was about, and return their spans, and how many fields have none.
 
         Longer fields are placed first. A field overlaps no other one if possible; else no other field with its label may begin
-        at the same character. Case is ignored if necessary. types (Mapping | None): Name in the prompt, in any case -> label;
-        None keeps all. RETURNS (tuple): (spans as dicts of "start", "end", "label" and scores, for `spans_from`; counts of
-        fields left out as "invented", of a type that is not in `types`, or as "absent", not in the text).
+        at the same character. Case is ignored if necessary. types (Mapping | None): Name of a type in the prompt, in any case
+        -> label; None takes each type as label. RETURNS (tuple): Spans as dicts of "start", "end", "label" and scores, for
+        `spans_from`; numbers of fields that are "invented" (the type is not in `types`) or "absent" (no place in the text).
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
         places = _Places(text)
@@ -246,7 +247,7 @@ class Answer:
                 continue
             start, end = place
             scores = self.scores(field)
-            spans[index] = {"start": start, "end": end, "label": label, "score": scores[SCORES[0]], **scores}
+            spans[index] = {"start": start, "end": end, "label": label, "score": scores["product"], **scores}
         return [spans[index] for index in sorted(spans)], dict(counts)
 
 
@@ -263,7 +264,7 @@ class _Places:
     def take(self, words: str, label: str) -> tuple[int, int] | None:
         """Take the next free occurrence of some words for a field, and return (start, end) in characters; None if none is free.
 
-        It overlaps no other field if possible; else only no field with this label may begin at its first character.
+        The occurrence overlaps no other field if possible; else no other field with this label may begin at its start.
         """
         for may_overlap in (False, True):
             candidates = self._occurrences.setdefault((words, label, may_overlap), _find_words(self.text, words))
@@ -288,21 +289,21 @@ def _normalize(label: str) -> str:
 
 
 def _restore_prefix(
-    emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
+    token: bytes, token_logprob: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens of a step with white space before them, as llama.cpp writes it only before the emitted token.
+    """Return the top tokens of a step with the white space before them, which llama.cpp writes only before the answer's token.
 
-    emitted_token (bytes), number (float): Token in the answer, its log-probability. tops (tuple): (token, log-probability)s.
+    token (bytes), token_logprob (float): The answer's token at this step. tops (tuple): (token, log-probability) of each top.
     """
-    matches = [  # the emitted token among the top tokens, without its prefix
+    bare_tokens = [  # the answer's token as it is among the top tokens, without the white space
         top
         for top, logprob in tops
-        if top and abs(logprob - number) < _TOLERANCE and (emitted_token.endswith(top) or top.strip() == emitted_token.strip())
+        if top and abs(logprob - token_logprob) < _TOLERANCE and (token.endswith(top) or top.strip() == token.strip())
     ]
-    if not matches or emitted_token in dict(tops):
+    if not bare_tokens or token in dict(tops):  # nothing is missing
         return tops
-    prefix = emitted_token[: -len(matches[0])] if emitted_token.endswith(matches[0]) else b""
-    return tuple((emitted_token if top == matches[0] else prefix + top, logprob) for top, logprob in tops)
+    prefix = token[: -len(bare_tokens[0])] if token.endswith(bare_tokens[0]) else b""
+    return tuple((token if top == bare_tokens[0] else prefix + top, logprob) for top, logprob in tops)
 
 
 def _plain_token(token: bytes, logprob: float) -> dict[str, Any]:

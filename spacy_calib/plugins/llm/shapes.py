@@ -42,14 +42,15 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """An answer. items: (token, log-probability, top tokens) of each token. outcome: "" if complete, else a key of _REASONS."""
+    """An answer. items: (token, log-probability, top tokens) of each. outcome: "", "cut", "filtered", "refused" or "called"."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
 
 
 def read_response(response: Any) -> Generation:
-    """Read the first choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
+    """Read the first choice of a response. RAISES C641: unknown form. C642: text without log-probabilities. C643: lists of
+    unequal length. C647: token numbers in place of texts."""
     body = _get_choice(response)
     objects = list(_with_nested(body))
     outcome = _get_outcome(body, objects)
@@ -59,13 +60,14 @@ def read_response(response: Any) -> Generation:
     steps = next((steps for item in objects if (steps := _get_steps(item)) is not None), None)
     if steps is None and text:
         raise calib_error("C642", given=brief(text))
-    # An empty list of tokens is an empty answer.
-    if steps is None and text is None and not outcome and all(get(item, "content") != [] for item in objects):
-        raise calib_error("C641", given=repr(response))
+    if steps is None and text is None and not outcome:
+        has_empty_list = any(get(item, "content") == [] for item in objects)
+        if not has_empty_list:  # an empty list of tokens is an empty answer
+            raise calib_error("C641", given=repr(response))
     items = [(_get_bytes(item), _get_logprob(item), _get_tops(tops)) for item, tops in steps or ()]
     # A token may have its log-probability only among the top tokens.
     items = [(token, dict(tops).get(token) if logprob is None else logprob, tops) for token, logprob, tops in items]
-    if text and items and all(re.fullmatch(rb"token_id:\d+|", token) for token, *_ in items):
+    if text and items and all(re.fullmatch(rb"(token_id:\d+)?", token) for token, *_ in items):
         raise calib_error("C647", given=brief(text))
     return Generation(_drop_special(_drop_thoughts(items, text)), outcome)
 
@@ -104,7 +106,7 @@ def _get_choice(response: Any) -> Any:
     block_reason = get(get(response, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
     choices = get(response, "choices", "candidates", "outputs", "generations")
     if choices == [] or (choices is None and block_reason):
-        return {"outcome": FILTERED}
+        return {"outcome": FILTERED}  # `_get_outcome` reads this key
     if choices is None:
         return response
     body = choices[0] if isinstance(choices, Sequence) and choices else None
@@ -113,7 +115,7 @@ def _get_choice(response: Any) -> Any:
 
 
 def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
-    """Join the `parts` of an answer's text, and the log-probabilities and finish reason in some `objects`, to one choice."""
+    """Return one choice made of `parts`, which have its text, and `objects`, which have log-probabilities and finish reason."""
     token_lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") for item in objects]
     tokens = [token for tokens in token_lists if _is_list(tokens) for token in tokens]
     text = "".join(get(part, "content", "text") or "" for part in parts)
@@ -173,10 +175,10 @@ def _get_tops(tops: Any) -> list[Top]:
     if isinstance(tops, Mapping) and "candidates" not in tops:
         return [(_get_bytes(token), logprob) for token, logprob in tops.items()]
     candidates = tops if _is_list(tops) else get(tops, "candidates")
-    if candidates is None:  # no top tokens
+    if candidates is None:  # None: no top tokens. Another object without candidates raises a TypeError below.
         candidates = tops or ()
     pairs = [(_get_bytes(top), _get_logprob(top)) for top in candidates]
-    # The most likely first; before them those without a number.
+    # The most likely first, after those without a number, which `Answer` leaves out.
     return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], (int, float)) else math.inf))
 
 
@@ -204,7 +206,7 @@ def _get_bytes(token: Any) -> bytes:
 def _drop_thoughts(items: list[Any], text: str | None) -> list[Any]:
     """Drop tokens of thoughts from Generation.items. text: The answer; "" if all tokens are thoughts, None if unknown."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
-    if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
+    if whole and whole != answer and answer.startswith(whole):  # llama.cpp has no token for the white space at the end: add it
         items, whole = [*items, (answer[len(whole) :], None, [])], answer
     start, end = 0, len(whole)  # the bytes of the answer among those of all tokens
     if text == "":

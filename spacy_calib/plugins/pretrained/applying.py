@@ -41,15 +41,15 @@ def pretrained(
     components (Sequence[str] | str | None): Components to calibrate, such as "ner"; None takes all enabled ones with a card.
     card (str | Path | None): Name (`python -m spacy calib pretrained --list`) or JSON file of the card to use; "universal", for
         entities of any language, needs no card; None finds the card.
-    precision (float | None): Accept entities from the lowest score with this mean precision on the left-out sources, and at
-        most .1 less on the worst; None takes the card's cut-off (.80 on each source).
+    precision (float | None): Precision of accepted entities: the cut-off is the lowest with this mean precision on the data
+        sets that the card was tested on, and at most .1 less on the worst. None takes the card's cut-off (.80 on each).
     by (str | None): "pos" scores parts of speech alone, in a pipe "calib_pos", if there is a card for it.
     RETURNS (Language): The pipeline; what a card calibrates already stays as it is. If one card is refused, none is added.
-    RAISES C001: a `precision` that is not between 0 and 1, or another `by`. C050: the pipeline cannot be loaded. C069, C084: a
-        component, or what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component.
-        C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C034: a component before it
-        sets entities. C842, C843: "universal" is not for this component, or not for its scores.
-    WARNS CW75: other weights than at the card's fit. CW76: evidence of a component is unused. CW77: a component with
+    RAISES C001: a `precision` that is not between 0 and 1, or another `by`. C050: the pipeline cannot be loaded. C069: a
+        component is disabled. C084: the tok2vec that it listens to is. C831, C832: a broken card. C833 to C836: no card is for
+        the component. C837: a fit calibrates it. C839: no cut-off reaches the precision. C840: no card has cut-offs. C034: a
+        component before it sets entities. C842, C843: "universal" does not suit the component, or its scores.
+    WARNS CW75: other weights than at the card's fit. CW76: evidence of a component is unused. CW77: a component that has
         labels of a card gets no scores.
 
         >>> nlp = pretrained("en_core_web_sm")
@@ -70,7 +70,7 @@ def pretrained(
         raise calib_error("C840", cards=", ".join(match.card.name for match in matches))
     requested_cutoffs = {} if precision is None else cutoffs
     new_matches = [
-        match for match in matches if not _is_calibrated(nlp, match, requested_card, requested_cutoffs.get(match.card.attr))
+        match for match in matches if not _check_calibrated(nlp, match, requested_card, requested_cutoffs.get(match.card.attr))
     ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
     with pipes_restored_on_failure(nlp):
@@ -82,15 +82,15 @@ def pretrained(
 
 
 def _load(model: str) -> Language:
-    """Load a pipeline, with recognizers of ours in place of spaCy's: they keep their probabilities, so they run once."""
-    nlp = load_pipeline(model)
+    """Load a pipeline, with our recognizers in place of spaCy's: ours keep their probabilities, so each runs once per Doc."""
+    nlp = load_pipeline(model)  # shows which components are recognizers
     factories = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in ("ner", "beam_ner")}
     return load_with_factories(model, inline) if inline else nlp
 
 
-def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mapping[str, float] | None) -> bool:
-    """Return whether a card calibrates a component already.
+def _check_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mapping[str, float] | None) -> bool:
+    """Return whether a card calibrates a component already; refuse a request that would change a fitted pipe.
 
     match (Match): The component, and the card for it. card, cutoff: Card and cut-off that the user requests, or None.
     RAISES C837: a card calibrates it, but another card or any cut-off is requested; a fit on gold calibrates it; or a pipe for
@@ -113,7 +113,7 @@ def _is_calibrated(nlp: Language, match: Match, card: Card | None, cutoff: Mappi
 
 
 def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
-    """Return name -> calib pipe for the component of a match: those that score what its card is for (BY_POS or all labels)."""
+    """Return name -> calib pipe that reads a match's component and scores the same as its card, parts of speech or all."""
     pipes = {name: pipe for name, pipe in nlp.components if isinstance(pipe, Calibrator)}
     pipes = {name: pipe for name, pipe in pipes.items() if pipe.source.component == match.component}
     is_by_pos = match.card.attr == BY_POS  # the pipe for parts of speech alone is beside that for all labels
@@ -121,11 +121,11 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add the calib pipe of a match's card after its component, in place of an unfitted one, and return texts of warnings.
+    """Add the calib pipe of a match's card after its component, in place of an unfitted one; return warnings for the caller.
     cutoff (Mapping | None): Cut-off and its precision, from `Card.choose_cutoff`. RAISES: As `pretrained`."""
     card, name = match.card, match.component
-    for reader in _find_readers(nlp, match):  # unfitted, as `_is_calibrated` refuses fitted ones
-        nlp.remove_pipe(reader)
+    for unfitted_name in _find_readers(nlp, match):  # `_check_calibrated` has refused fitted ones
+        nlp.remove_pipe(unfitted_name)
     settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)
     component = pipe.lookup.component_to_fit()
@@ -138,8 +138,8 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
     unlike = unlike_evidence(card, nlp, docs)  # components whose evidence is not used, so that their weights do not matter
     match = replace(match, changed_components=tuple(other for other in match.changed_components if other not in unlike))
     pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, component), cutoff, unlike)))
-    listed = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}  # by warning
-    return [WARNINGS[code].format(card=card.name, component=name, others=names) for code, names in listed.items() if names]
+    others_of = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
+    return [WARNINGS[code].format(card=card.name, component=name, others=names) for code, names in others_of.items() if names]
 
 
 def learned_state(
@@ -147,8 +147,8 @@ def learned_state(
 ) -> dict[str, Any]:
     """Return the saved state of a calib pipe that takes over the calibration of a card.
 
-    match (Match): The card and the component it fits. weights (str): Fingerprint of the component. cutoff (Mapping | None):
-    Cut-off and its precision, from `Card.choose_cutoff`. unlike (Sequence[str]): Components whose evidence is ignored.
+    match (Match): The card and its component. weights (str): Fingerprint of the component. cutoff (Mapping | None): Cut-off
+    and precision, from `Card.choose_cutoff`. unlike (Sequence[str]): Other components, whose output is not used as evidence.
     """
     card, data = match.card, match.card.data
     low, high = card.expected_bias
@@ -161,12 +161,12 @@ def learned_state(
     state, cutoffs = card.state(), card_cutoffs(cutoff)
     info = {**state["fit_info"], "component": match.component, "pretrained": about}
     state |= {"weights": weights, "cutoffs": cutoffs and cutoffs.state(), "fit_info": info}
-    if data["failing"]:  # labels to keep raw: a step after the card's context restores their raw scores
+    if data["failing"]:  # labels to keep raw: a step after the card's context restores their raw scores, and learns nothing
         settings = {"inner": state["context"], "raw": [state["labels"].index(label) for label in data["failing"]]}
         state["context"] = {GatedContext.kind: GatedContext.registered, "settings": settings, "learned": {}}
     if data["maps"] is not None:  # maps (components -> coefficients) score entities, and tokens keep their scores
         step = EntityMap()
         step.labels_ = tuple(info["spans"]["labels"])
-        step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}
+        step.maps_ = {inputs: table for inputs, table in data["maps"].items() if not set(inputs.split(", ")) & set(unlike)}
         state |= {"context": EntityEvidence(data["lists"]).state(), "span_context": step.state()}  # lists: file -> checksum
     return state

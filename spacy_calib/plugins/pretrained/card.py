@@ -103,7 +103,7 @@ class Card:
 
         RETURNS (dict | None): "precision" (requested), "cutoff"; "mean", "worst": mean and lowest precision on the card's
             sources; "kept": mean share of the right entities that are accepted. None if the card has no cut-offs.
-        RAISES C839: no cut-off has this mean precision, with at most _SLACK less on the worst source.
+        RAISES C839: no cut-off has this mean precision, with at most .1 less on the worst source.
         """
         cutoffs = self.data["cutoffs"]
         if cutoffs is None:
@@ -153,7 +153,7 @@ def read_card(file: Path) -> Card:
 
 
 def with_checksum(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a card's content with a new checksum, of this content and of the parameters, if their file is in the folder."""
+    """Return a card's content with a new checksum. It covers the content and, if `folder` has their file, the parameters."""
     content = json.dumps({**data, "checksum": ""}, sort_keys=True).encode()
     file = folder / str(data["parameters"])
     parameters = _read_bytes(file) if file.is_file() else b""
@@ -205,9 +205,9 @@ def find_card(name: str | Path) -> Card:
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     """Return the precision and recall at each of CUTOFFS on some sources, which are data sets that the fit did not see.
 
-    sources (Sequence): Counts of each source. "right": its right entities. "above": for each cut-off, the entities "accepted",
-    and the "right" ones of these, as two lists. RETURNS (list[dict]): "cutoff"; "mean", "worst": mean and lowest precision of
-    the sources, 0 for one with fewer than 10 accepted entities; "kept": mean share of the right entities that are accepted.
+    sources (Sequence): Each has "right", its number of right entities, and "above", two lists with a number for each cut-off:
+    "accepted" entities, and "right" ones among them. RETURNS (list[dict]): "cutoff"; "mean", "worst": mean and lowest precision
+    of the sources, 0 if fewer than 10 entities are accepted; "kept": mean share of the right entities that are accepted.
     """
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)  # (n_sources, n_cutoffs)

@@ -112,7 +112,7 @@ class EntityEvidence(Part):
         )
 
     def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
-        """Return COLUMNS from "letters" to the last for a Doc's words, (n_words, n_columns); without lists theirs are 0."""
+        """Return COLUMNS from "letters" on for a Doc's words, (n_words, n_columns); columns of lists are 0 without `lists`."""
         if len(self._word_rows) > _MAX_WORDS:  # empty the cache
             self._word_rows = {}
         word_rows = self._word_rows  # the same dict to the end: another thread may begin a new one meanwhile
@@ -120,8 +120,8 @@ class EntityEvidence(Part):
             if word not in word_rows:
                 word_rows[word] = _read_word(word) + ([] if lists is None else lists.describe(word))
         n, n_word, n_case = len(words), len(_WORD_COLUMNS), len(_CASE_FLAGS)
-        width = n_word + n_case + (0 if lists is None else len(names.COLUMNS) + 1)  # `NameLists.describe` adds a flag
-        table = np.array([word_rows[word] for word in words]).reshape(n, width)
+        n_list = 0 if lists is None else len(names.COLUMNS) + 1  # `NameLists.describe` adds a flag that `read` uses up
+        table = np.array([word_rows[word] for word in words]).reshape(n, n_word + n_case + n_list)  # also without words
         word_columns, case_flags, list_rows = np.split(table, [n_word, n_word + n_case], axis=1)
         n_lettered, n_upper, n_capital = case_flags.sum(axis=0)
         is_lower = n_capital == 0
@@ -131,7 +131,7 @@ class EntityEvidence(Part):
 
 
 def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
-    """Return, for each Doc, (P(proper noun) of its tokens, 0 if unknown; whether the tagger could be read on the Doc)."""
+    """Return two lists with an item per Doc: P(proper noun) of its tokens (0 if unknown); whether the tagger could be read."""
     proper = [np.zeros(len(doc)) for doc in docs]
     tagger: Any = dict(nlp.pipeline).get("tagger")
     source = SoftmaxSource("tagger")
@@ -153,6 +153,7 @@ def _read_proper_nouns(nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats]
 def _read_word(word: str) -> list[float]:
     """Return flags of a word: _WORD_COLUMNS (letters, address, acronym, initial, symbol, digit, joiner), then _CASE_FLAGS."""
     is_upper, lower = word.isupper(), word.lower()
+    has_cased_letters, has_capital = lower != word.upper(), lower != word
     is_address, has_symbol = any(part in lower for part in _ADDRESS), not _SYMBOLS.isdisjoint(word)
     is_acronym = is_upper and word.isalpha() and 2 <= len(word) <= 5
     is_initial = is_upper and len(word) == 2 and word[1] == "."
@@ -160,13 +161,13 @@ def _read_word(word: str) -> list[float]:
         _LETTERS.fullmatch(word) is not None, is_address, is_acronym, is_initial, has_symbol, any(map(str.isdigit, word)),
         word in JOINERS,
     )  # fmt: skip
-    return [float(flag) for flag in (*word_flags, lower != word.upper(), is_upper, lower != word)]
+    return [float(flag) for flag in (*word_flags, has_cased_letters, is_upper, has_capital)]
 
 
 def _depths(doc: Doc) -> Floats:
     """Return the number of arcs from each token to the root of its sentence, (n_tokens,); the root of a span has the minimum.
 
-    As in `Span.root`, punctuation and white space without dependents count as deepest.
+    Punctuation and white space without dependents get the maximum, n_tokens - 1, as `Span.root` prefers any other token.
     """
     offsets = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # to each head, 0 at a root; unsigned in spaCy
     tokens = ancestors = np.arange(len(doc))
@@ -181,11 +182,12 @@ def _depths(doc: Doc) -> Floats:
     return np.where(is_deepest, len(doc) - 1.0, depths)
 
 
-def _find_unknown(fields: Mapping[str, Any]) -> str:
-    """Return why the saved `fields` of an EntityMap are wrong: the first map or evidence with an unknown name; "" if none."""
+def _explain_unknown_name(fields: Mapping[str, Any]) -> str:
+    """Return a clause on the first map or evidence in the saved `fields` of an EntityMap that has an unknown name; or ""."""
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
+    # Evidence on no entities: only `SpanEvidence.column` knows all names, which may contain conditions.
     no_indices, no_scores, no_flags = np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0, dtype=bool)
     spans = Spans(no_indices, no_indices, no_indices, no_scores, no_scores, no_flags)
     hashes, columns = no_indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
@@ -193,7 +195,7 @@ def _find_unknown(fields: Mapping[str, Any]) -> str:
     evidence = SpanEvidence(spans, no_scores, words, fields["labels_"])
     for name in {name for table in fields["maps_"].values() for name in table}:
         try:
-            evidence.column(name)  # of no entities: it only looks up the name
+            evidence.column(name)
         except KeyError:
             return f"'maps_' has the evidence {name!r}, which is unknown"
     return ""
@@ -203,12 +205,12 @@ class EntityMap(Part):
     """A step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
     It has a regression ("map") for each set of components (and lists) that may be at hand for a Doc. maps_ (Mapping): Key of
-    NEEDS -> name of evidence, as for `SpanEvidence.column` -> coefficient. labels_ (tuple): Name of each label number.
+    NEEDS -> map: a name that `SpanEvidence.column` takes -> its coefficient. labels_ (tuple): Name of each label number.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
     _learned = ("labels_", "maps_")
-    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))}, _find_unknown)
+    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))}, _explain_unknown_name)
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 
@@ -236,7 +238,7 @@ class SpanEvidence:
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
-        """Prepare a function for each name of evidence: a piece is computed only if a map asks for it."""
+        """Prepare a function for each name of evidence: a piece is computed only if a map uses it."""
         self.spans, self.labels = spans, labels
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
         self._index_tokens()
@@ -291,8 +293,8 @@ class SpanEvidence:
     def column(self, name: str) -> Floats:
         """Return one piece of evidence for each entity, (n,).
 
-        name (str): The name of the evidence, such as "path"; or with conditions "lower: path*ORG": 0 unless the label of the
-        entity is ORG and the column "lower" is 1, so the Doc has no capitals. RAISES KeyError: an unknown name.
+        name (str): Name of the evidence, such as "path", perhaps with conditions. "lower: path*ORG" is "path" if the Doc has no
+        capitals (its column "lower" is 1) and the entity's label is ORG, else 0. RAISES KeyError: an unknown name.
         """
         condition, _, unconditional_name = name.rpartition(": ")
         if condition:  # a flag of the Doc, such as "lower"

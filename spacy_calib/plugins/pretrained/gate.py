@@ -15,7 +15,7 @@ from ...context.tokens import TokenContext
 
 @dataclass(frozen=True, eq=False)
 class RestoredRawScores:
-    """A step that gives the labels in `columns` their raw scores again. shrinkage (Shrinkage | None): Step to apply first."""
+    """A step that restores the raw scores of the labels with the indices `columns`. shrinkage: Step to apply before, if any."""
 
     shrinkage: Shrinkage | None
     columns: Sequence[int]
@@ -28,7 +28,7 @@ class RestoredRawScores:
 
 
 class GatedContext(Part):
-    """A context that calibrates as the context `inner`, but gives the labels in columns `raw` their raw scores again."""
+    """A context that does the same as the context `inner`, but restores the raw scores of the labels with the indices `raw`."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

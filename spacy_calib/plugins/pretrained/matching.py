@@ -45,9 +45,9 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that a card fits.
     card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
-    speech, "" only others. RETURNS (tuple): The matches; and why components similar to a card's get none, name -> reason:
-    their labels differ from the card's, or the card's pipe reads another component. RAISES C069: a requested component,
-    or each that fits, is disabled. C834: a requested component has no card, or no component has one. C835: `card` does not fit.
+    speech, "" only others. RETURNS (tuple): The matches; and name -> why this component gets no card, though a card is similar:
+    its labels differ from the card's, or the card's pipe reads another component. RAISES C069: a requested component is
+    disabled, or all with a card. C834: a requested component has no card, or no component has one. C835: `card` does not fit.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     requested = [components] if isinstance(components, str) else components
@@ -160,7 +160,7 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:
-    """Return the evidence that is compared with a card's: component -> column -> a number, 0 to 9, for each token of `docs`."""
+    """Return component -> its columns of evidence, in the form that cards save: name -> digits (0 to 9), one per token."""
     columns = dict(zip(COLUMNS, EntityEvidence().read(nlp, docs).T.clip(0, 9).round().astype(int).tolist(), strict=True))
     return {component: {name: columns[name] for name in names} for component, names in EVIDENCE_OF.items()}
 

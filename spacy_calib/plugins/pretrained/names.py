@@ -101,7 +101,7 @@ class NameLists:
 
 @cache
 def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
-    """Load lists, given (name, checksum) of each. RETURNS: None if none is given, or, with warning CW87, if one changed."""
+    """Load the lists in `checksums`, (name, checksum) of each. RETURNS: None without lists, or if one changed (WARNS CW87)."""
     entries: dict[str, set[str]] = {}
     for name, list_checksum in checksums:
         try:
@@ -119,9 +119,9 @@ def match_lists(types: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     """Compare n entities with the lists of names: return name of each piece of evidence -> whether an entity has it, (n,).
 
     types: Type of each entity, such as "ORG". columns (Mapping): COLUMNS by name, for the tokens of all entities, one entity
-    after the other. starts, ends, firsts, lasts: Indices of these tokens, (n,): `starts` to before `ends` is the entity without
-    article and possessive, `firsts` up to and with `lasts` the whole one, as "The Guardian" and "McDonald's" may be listed.
-    RETURNS (dict): First evidence for the entity's type ("place"), then against it ("person, but a place").
+    after the other. Other arguments: indices in the columns, (n,). `firsts` and `lasts`: first and last token of the entity.
+    `starts` and `ends`: first token without the article, and the token after the last one without the possessive. Both are
+    compared, as "The Guardian" may be listed. RETURNS (dict): Evidence for the type ("place"), and against it ("..., but ...").
     """
     is_person, is_location, is_organization = (np.isin(types, names) for names in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths, is_long = ends - starts, ends - starts > 1
@@ -129,8 +129,8 @@ def match_lists(types: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
 
     def is_listed(kind: str) -> Any:
-        # Bit n - 1 at a token: a listed phrase of n tokens begins there. No phrase has more than 60; shifts have a limit.
-        return np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
+        # Bit n - 1 at a token: a listed phrase of n tokens begins there. No phrase has over 60 tokens, as int64 has 64 bits.
+        return np.any([(columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60)) & 1 for first, n in ranges], axis=0)
 
     def count_words(kind: str) -> Any:  # number of words of each entity that are in a list
         sums = np.append(0.0, np.cumsum(columns[kind]))

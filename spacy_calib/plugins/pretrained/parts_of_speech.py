@@ -15,7 +15,7 @@ from ...types import Ints
 
 
 class PosSource(SoftmaxSource):
-    """A source of P(part of speech): sums over a morphologizer's labels with this part. Only a config that names it uses it."""
+    """A source of P(part of speech): the sum of a morphologizer's probabilities of all labels with this part, such as NOUN."""
 
     def claims(self, pipe: Any) -> bool:
         return False  # only a config that names this source uses it

@@ -109,15 +109,15 @@ def read_examples(language: str) -> list[str]:
 
 
 def _make_state(component: str, recognizer: Any) -> PipeState:
-    """Return the state of a calib pipe for a recognizer with the name `component`. Scores of tokens stay raw; LINE calibrates
-    entities. Only persons, places and organizations get scores."""
+    """Return the state of a calib pipe for a recognizer with the name `component`. Scores of tokens stay raw, those of entities
+    are calibrated by LINE. Only persons, places and organizations get scores."""
     labels = NerSource(component).span_labels(recognizer)
     label_map = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), label_map)
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
     no_rows = np.zeros(0, dtype=np.intp)
     no_pairs = Pairs(no_rows, no_rows, np.zeros(0), np.zeros(0, dtype=bool), 0)
-    maps = GroupedRecalibrator(Identity(), groups).fit(no_pairs)  # identity maps learn nothing
+    maps = GroupedRecalibrator(Identity(), groups).fit(no_pairs)  # for tokens: the identity, which learns nothing
     line = Adaptation(span_groups, leading=AdaptationMap(LINE), other=AdaptationMap())  # other: no change
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(

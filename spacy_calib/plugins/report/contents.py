@@ -39,11 +39,11 @@ def view_contents(
 
     corpus (ScoredCorpus): All scored tokens. view (JudgedView): The scores of the tokens, or entities, with gold; not empty.
     results (Mapping): Their evaluation: keys of TABLE, "never_right", and perhaps "slices".
-    facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and more on the pipe.
-    RETURNS (dict): The facts. Words: "unit" ("tokens", "documents" or "entities"), "called" (for one span, for several), "noun"
-    ("tag" or "label"), "counted" (number of documents), "by" (what intervals resample). Numbers: "bins", "documents". Results:
-    "verdict", "never_right", "accuracy" of the top labels, "table", "figures", "pictures", "groups", "tags", "worst" tags,
-    "decomposition" of the Brier score, most confident "errors", "slices". "conventions" is empty; `pipe_contents` sets it.
+    facts (Mapping): "layer" (annotation), "weights_changed", "seen" (overlap with the fit data or None), and others to show.
+    RETURNS (dict): The facts; and words: "unit" ("tokens", "documents" or "entities"), "called" (a span's singular and plural),
+    "noun" ("tag" or "label"), "counted" ("12 documents"), "by" (what intervals resample); the numbers "bins", "documents"; and
+    results: "verdict", "never_right", "accuracy" of the top labels, "table", "figures", "pictures", "groups", "tags", "worst"
+    (tags), "decomposition" of the Brier score, "errors" (the most confident), "slices". `pipe_contents` sets "conventions".
     """
     table, never_right = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
@@ -102,7 +102,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
     RETURNS (list[dict]): The keys of each row; a value is None if unknown:
         name, title: Of the error or metric. raw, calibrated: Its value by the raw and the calibrated scores.
-        raw_low, raw_high, calibrated_low, calibrated_high: 95 % intervals by document; of an error, without its noise.
+        raw_low, raw_high, calibrated_low, calibrated_high: 95 % intervals by document; for an error, without its noise part.
         debiased: The calibrated error without the part that is noise.
         floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
     """
@@ -120,7 +120,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw_interval: Any = None, interval: Any = None) -> dict[str, Any]:
-    """Return a row of `figures` from a row of a table, with intervals of its raw and calibrated value (default: of the row)."""
+    """Return a row of `figures` from a row of a table. interval: Of the calibrated value; None takes the row's own, if any."""
     raw_low, raw_high = _bounds(raw_interval)
     low, high = (row.get("true_low"), row.get("true_high")) if interval is None else _bounds(interval)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -131,8 +131,8 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw_interval: Any = N
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of `figures` for the metrics: first mean losses, with intervals. scores (dict): Metric -> its values."""
     pair_losses = losses(view.metrics)  # metrics that are means over the pairs
-    raw_and_calibrated = (view.pairs.scores, view.calibrated)  # raw and calibrated losses, and their intervals, alternate below
-    columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in raw_and_calibrated]
+    raw_and_calibrated = (view.pairs.scores, view.calibrated)
+    columns = [loss(values, view.pairs.hits) for loss in pair_losses.values() for values in raw_and_calibrated]  # 2 per metric
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
     titles = {name: title_of(metric, name) for name, metric in view.metrics.items()}
     rows = [

@@ -52,7 +52,7 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return (`view_contents` of a pipe's tokens and entities with pairs; a sentence if either has none)."""
+    """Return two lists: `view_contents` of a pipe's tokens and of its entities; a sentence on each without pairs."""
     from .contents import view_contents
 
     facts = {  # without folder names
@@ -82,13 +82,13 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
     for package in ("spacy-calib", "spacy", "numpy"):
         with contextlib.suppress(ImportError):
             versions[package] = version(package)
-    documents = max(views, key=lambda view: view["documents"])["counted"]
-    resampling = by_unit(**views[0]["table"]["by"])
+    extent = max(views, key=lambda view: view["documents"])["counted"]  # of the largest view, such as "20 documents"
+    resampling = by_unit(**views[0]["table"]["by"])  # such as "by document (20)"
     # For each pipe with cut-offs: numbers of the entities above these, with a sentence on their promised precision.
     accepted = [(table.pipe.name, table.accepted) for table in evaluation.shown if table.accepted]
     return {
         "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {evaluation.given_as}",
-        "Data": f"{evaluation.data}, {documents} with scores",
+        "Data": f"{evaluation.data}, {extent} with scores",
         **{f"Pipe {table.pipe.name}": fit_in_words(table) for table in evaluation.shown},
         **{f"Promise of {name}": numbers["promise"] for name, numbers in accepted if numbers["promise"]},
         "Evaluated with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {resampling}",

@@ -50,15 +50,15 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Describe a pair, a token or entity with a label and its score. corpus: All tokens. pair (int): Index in the view.
+    """Describe the token or entity of a pair in a view, with its words and labels. corpus: All tokens. pair (int): Its index.
 
-    RETURNS (dict): Words "before", "text", "after", "carried" (predicted label), "gold" (label), scores "raw", "calibrated".
+    RETURNS (dict): "before", "text", "after"; labels "carried" (predicted), "gold"; scores of the pair "raw", "calibrated".
     """
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":
         label_name = view.labels[int(view.pairs.tags[pair])]
     else:
-        label = int(corpus.labels[start])
+        label = int(corpus.labels[start])  # predicted; the pair may be of another label
         label_name = corpus.names[label] if label >= 0 else ""
     return {
         **passage_of(corpus, start, end)._asdict(),

@@ -20,7 +20,7 @@ def write_pictures(
     """Write the pictures of the first pipe in an evaluation, and return their numbers, by `picture_numbers`.
 
     paths: Files, or folders for several pictures; if there are none, nothing is written. kind (str | None): Name of a picture,
-    or "all"; None: "tags" if there are tags, else "reliability" in a file, all in a folder. tags: Tags of the picture "tags".
+    or "all"; None draws "tags" if `tags` are named, else "reliability" in a file and all in a folder. tags: Tags to draw.
     RAISES C005, C098: as `picture_numbers`. C055: a file cannot be written. C097: one file for several pictures.
     """
     targets = picture_files(paths, kind, tags)  # (name of a picture, its file)
@@ -42,9 +42,9 @@ def write_pictures(
 def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str]) -> dict[str, Any]:
     """Return the numbers of pictures of the first pipe in an evaluation.
 
-    names (Iterable[str]): Names of pictures, as in `plot_data.picture_rows`. tags (Sequence[str]): Tags of the picture "tags".
-    RETURNS (dict): "pipe" (name), "unit" (word for a token etc.), "pairs" (number), and "numbers": name of each picture ->
-    its rows, from `plot_data.picture_rows`.
+    names (Iterable[str]): Of "reliability", "top", "groups", "tags", "errors", "coverage". tags (Sequence[str]): Of the picture
+    "tags". RETURNS (dict): "pipe" (name), "unit" (word for a token etc.), "pairs" (number of scores with gold), "numbers":
+    name of each picture -> its rows, from `plot_data.picture_rows`.
     RAISES C005: there are fewer pairs than bins. C098: the pipe has no such tag.
     """
     from .plot_data import picture_rows
@@ -56,15 +56,15 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
         if tag not in view.labels:
             raise calib_error("C098", name=table.pipe.name, tag=tag, available=first_of(view.labels, 60))
     if len(view) < view.n_bins:
-        raise calib_error("C005", n_pairs=len(view), threshold=table.pipe.threshold, n_bins=view.n_bins)
+        raise calib_error("C005", n_pairs=len(view), threshold=table.pipe.threshold, minimum=view.n_bins)
     numbers = {name: picture_rows(name, view, unit.figures["errors"], tags) for name in names}
     unit_word = "entity" if view.kind == "entities" else table.annotation.kind.unit
     return {"pipe": table.pipe.name, "unit": unit_word, "pairs": len(view.pairs), "numbers": numbers}
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:
-    """Return the table of a pipe's entities if it scores any, else of its tokens or documents; of a parser always tokens."""
-    units = list(table.units.values())  # entities, if any, come before tokens or documents
+    """Return the table of a pipe's entities if it scores any, else of its tokens or documents; of a parser that of tokens."""
+    units = list(table.units.values())  # entities come before tokens or documents; the "entities" of a parser are sentences
     return units[-1 if table.annotation.kind.of_arcs else 0]
 
 

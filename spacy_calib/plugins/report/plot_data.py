@@ -104,7 +104,7 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm
 
 
 def without_remnants(table: BinTable, n_bins: int) -> BinTable:
-    """Join bins with less than REMNANT of the average number of pairs (all / n_bins) to the bin below, the lowest upwards.
+    """Join each bin with less than REMNANT of the average number of pairs (all / n_bins) to a large bin, below it if possible.
 
     With many equal scores (isotonic regression) some adaptive bins have few pairs, and intervals as wide as the picture.
     """
@@ -124,7 +124,7 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Return (low, high) of the 95 % interval of each share of hits among `counts` pairs (Wilson 1927, score interval).
 
-    The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width without a miss.
+    The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width if all are hits.
     """
     z_squared = 1.96**2
     centre = shares + z_squared / (2 * counts)
@@ -146,7 +146,7 @@ def reliability_panel(
 
 
 def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
-    """Return the numbers of a diagram of the pairs at `index`. calibrated: Scores of all pairs. Others: `reliability_panel`."""
+    """Return `reliability_panel` of the pairs with the indices `index`. calibrated: Scores of all pairs, by calibration."""
     return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
 
 
@@ -214,6 +214,6 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
 
 
 def error_marks(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of errors (`metrics.table.error_row`) that have an error, with a "name" for the picture added."""
+    """Return rows of errors, by `metrics.table.error_row`, with a "name" for the picture. Rows without pairs are left out."""
     names = {"all": "all (SMCE)", "mean": "mean (GMCE)"}
     return [{"name": names.get(row["group"], f"group {row['group']}"), **row} for row in rows if row["raw"] is not None]

@@ -65,8 +65,7 @@ def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
 def score_histogram(panel: Panel, ax: Any = None) -> Any:
     """Plot the number of scores in each twentieth of [0, 1] on a logarithmic scale, raw as a line, calibrated filled.
 
-    panel (Panel): Numbers of a diagram. ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
-    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. RETURNS: The axes. RAISES C061: no matplotlib.
     """
     ax = axes_for(ax, 4.2, 1.6)
     edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
@@ -96,8 +95,8 @@ _PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0  # in inches, of the errors on a page, and i
 def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, on_page: bool = False) -> Any:
     """Draw a picture of `calib evaluate`.
 
-    name (str), rows (Sequence[dict]): As in `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title
-    (str): Above it. on_page (bool): Draw it for the page: narrow, and without histograms.
+    name (str): "reliability", "top", "groups", "tags", "errors", "coverage" or "slices". rows (Sequence[dict]): Its numbers, by
+    `plot_data.picture_rows`; for "slices" a row of errors each. on_page (bool): Draw it narrow, and without histograms.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
     if name in ("errors", "slices"):
@@ -126,7 +125,7 @@ def draw_panels(
     n_rows = -(-len(panels) // n_columns)  # rounded up
     # In inches: a square diagram with .6 beside it, 1.2 above and below, and perhaps a histogram that is a fifth as high.
     width = 3.3 if len(panels) > 1 else 4.4
-    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6
+    height = 1.2 * (width - 0.6) + 1.2 if histograms else width + 0.6  # width + .6 is (width - .6) + 1.2
     figure = figure_class()(figsize=(width * n_columns + 0.3, height * n_rows + 0.3), layout="constrained")
     grid_rows, heights = (2 * n_rows, [5, 1] * n_rows) if histograms else (n_rows, None)  # a row of histograms below each
     grid = figure.add_gridspec(grid_rows, n_columns, height_ratios=heights)
@@ -162,7 +161,7 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
     for name, look in LOOKS.items():
         draw_curve(ax, getattr(panel, name), name, look)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    if panel.note:
+    if panel.note:  # between diagram and title, which is moved up by 12 points for each of its lines
         ax.set_title(drawable(panel.title), fontsize="medium", fontweight="bold", pad=8 + 12 * (panel.note.count("\n") + 1))
         ax.text(
             0.5, 1.02, drawable(panel.note), transform=ax.transAxes, ha="center", va="bottom", fontsize="small", color=QUIET
@@ -220,8 +219,7 @@ def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None) -> A
     """Plot the accuracy of the most confident predictions against their share, raw and calibrated.
 
     curves (Mapping): "shares" of the predictions, and their accuracy by "raw" and "calibrated" scores, (n,) each.
-    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
-    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. RETURNS: The axes. RAISES C061: no matplotlib.
 
         >>> ax = plot_coverage({"shares": [0.5, 1.0], "raw": [0.9, 0.8], "calibrated": [1.0, 0.8]})
         >>> [line.get_label() for line in ax.lines]

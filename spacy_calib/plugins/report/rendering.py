@@ -98,12 +98,12 @@ def _get_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def marks_spans(layer: str) -> bool:
-    """Return whether the scores of an annotation, layer ("ner", "spans:sc", "tag" ...), are of entities or other spans."""
+    """Return whether an annotation has scores of entities or other spans. layer: Its name, such as "ner" or "spans:sc"."""
     return plain_name(layer) in ("ner", "biluo") or layer.startswith(SPANS_PREFIX)
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a Mark for each word, with label "" if it has no score, or one for a Doc's category. RAISES C095: no scores."""
+    """Return a Mark for each word (label "" without a score), or one Mark for the category of a Doc. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []
@@ -122,7 +122,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
 
 
 def read_spans(doc: Doc, attr: str) -> list[Mark]:
-    """Return a Mark for each entity or labelled span, with its scores if any. RAISES C095, C096: no scores, or not of spans."""
+    """Return a Mark for each entity or labelled span, with its scores if any. RAISES C095: no scores. C096: none of spans."""
     view = _get_view(doc, attr)
     if view is None:
         return []

@@ -78,8 +78,8 @@ def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
 def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
     """Return the tags of a view whose calibrated error exceeds the noise floor, the largest debiased error first.
 
-    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (number of tags with as many), "beyond" (number of those above
-    the 95 % noise floor), "tags": the worst of them, each with "tag", "column", "pairs", "error", "floor95", "mean" (score),
+    RETURNS (dict): "enough" (minimum of pairs of a tag), "judged" (number of tags that have it), "beyond" (number of tags above
+    the 95 % noise floor), "tags": the worst of these, each with "tag", "column", "pairs", "error", "floor95", "mean" (score),
     "right", "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples" (from `corpus`).
     """
     slices = {tag: index for tag, index in view.tag_slices().items() if len(index) >= view.min_tag_pairs}

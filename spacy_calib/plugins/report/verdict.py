@@ -86,19 +86,18 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return whether an error is more than noise, by two tests: it is above `floor95`; `low` is above 0 (None: as first)."""
+    """Return two tests of whether an error is more than noise: it is above `floor95`; `low` is above 0 (None: as the first)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 
 
 def status_of(evidence: VerdictFigures) -> str:
-    """Return the status, a key of HEADINGS, for these figures.
+    """Return the status, a key of HEADINGS: the first of these that applies. Two tests for more than noise: `exceeds_noise`.
 
-    Two tests (`exceeds_noise`) show whether the error is more than noise. If neither shows it, the status is "calibrated"; if
-    one does, "close"; if both do, the leaning, or "close" for a small error. But if pairs scored 90 % are not right 85 to 95 %
-    of the time, "close" becomes "unclear" (one test) or the leaning (both). Few pairs also make the status "unclear", and so
-    does a noise floor or interval beyond VAGUE, unless both tests show more than noise. If rare labels are miscalibrated,
-    "calibrated" and "close" become "uneven" and "close-uneven". If the fit saw the data, the status is "seen".
+    "seen": The fit saw the data. "unclear": There are few pairs; or the noise floor or the interval reaches beyond VAGUE, and
+    not both tests show more than noise. "calibrated": No test shows it. "close": One test shows it, or the error is small; and
+    pairs scored 90 % are right 85 to 95 % of the time, or are few. The `leaning`: Both tests show it. "unclear": All else. If
+    rare labels are miscalibrated, "calibrated" and "close" become "uneven" and "close-uneven".
     """
     if evidence.was_fitted:
         return "seen"
@@ -138,6 +137,7 @@ def verdict(
         overall["calibrated"], overall["floor95"], overall["true_low"], overall["true_high"],
         has_few=len(view.pairs) < view.min_tag_pairs, percent_right=percent_right,
         leaning=leaning_of(view.calibrated, view.pairs.hits, view.n_bins),
+        # Labels that are never right are miscalibrated if at least PROMISED of their predictions should be, by their scores.
         is_uneven=is_uneven(mean_of_groups) or sum(row["promised"] for row in never) >= PROMISED,
         was_fitted=bool(overlap and overlap["many"]),
     )  # fmt: skip

@@ -60,7 +60,8 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the ways to show calib pipes (None: all fitted ones), entities first. RAISES C027: none. C021, C069: no scores."""
+    """Return the ways to show calib pipes (None: all fitted ones), entities first. RAISES C027: no fitted pipe. C021: a
+    component is missing. C069, C084: it or its tok2vec is disabled."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
@@ -129,8 +130,8 @@ class Viewer:
         """Process a text and return what the page shows.
 
         RETURNS (dict): "texts": {"calibrated", "raw"}, displaCy's HTML with either score. "summary", "drift": sentences.
-        "verdict": "unlike" (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no
-        text. C734: the pipeline fails. C095: it writes no scores.
+        "verdict": "unlike" (the component has other weights than at the fit) or "unclear" (one text cannot show a drift).
+        RAISES C732: too long. C733: no text. C734: the pipeline fails. C095: it writes no scores.
         """
         if not text.strip():
             raise calib_error("C733")

@@ -55,7 +55,7 @@ class Doubt(NamedTuple):
 
     @property
     def priority(self) -> float:
-        """Sort key, highest first: a low p_gold, then a high p_rival and a low raw score. Chosen on errors planted in EWT."""
+        """Sort key, highest first: a low p_gold, and a little a high p_rival and a low raw score. Tuned on planted errors."""
         raw = self.p_gold if self.raw is None else self.raw
         return self.p_rival / 100 - max(self.p_gold, _MIN_PROBABILITY) - log10(max(raw, _MIN_RAW)) / 1000
 
@@ -98,7 +98,7 @@ def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
 
 
 def audit_arcs(corpus: ScoredCorpus) -> Audit:
-    """Audit gold arcs. Only the predicted arc has a score; another gold arc has at most the rest of the probability."""
+    """Audit gold arcs. Only the predicted arc has a score; a different gold arc gets 1 minus it, the most that it can have."""
     rows = np.flatnonzero((corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated) & _not_blank(corpus))
     right, scores = corpus.right[rows] == RIGHT, corpus.calibrated[rows]
     doubts = [
@@ -119,7 +119,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
         else:
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold=tag, rival=-1, p_gold=score, p_rival=1 - score))
     scored_pairs, scored_tags = set(zip(corpus.rows.tolist(), corpus.tags.tolist(), strict=True)), set(corpus.tags.tolist())
-    for row in np.unique(corpus.rows[with_gold]).tolist():  # gold labels below the threshold
+    for row in np.unique(corpus.rows[with_gold]).tolist():  # gold labels below the threshold, which have no score
         gold = int(corpus.gold[row])
         if gold in scored_tags and (row, gold) not in scored_pairs:  # not labels that the component never scores
             doubts.append(_row_doubt(corpus, SUPERFLUOUS, row, gold, -1, 0.0, 1.0))  # its probability is practically 0
@@ -139,29 +139,29 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
     # (bounds, label); bounds are the first token in the corpus and the one after the last.
     gold_spans = [((first + span.start, first + span.end), span.label) for first, span in zip(firsts, gold, strict=True)]
     gold_spans = [(bounds, label) for bounds, label in gold_spans if is_not_blank[slice(*bounds)].any()]
-    predictions = _predicted_spans(corpus, table or {})
+    predictions = _predicted_spans(corpus, table or {})  # index in `spans` -> (bounds, label)
     overlaps = _find_overlaps([bounds for bounds, _ in gold_spans], predictions)
     doubts = []
-    for (bounds, label), rivals in zip(gold_spans, overlaps, strict=True):
+    for (bounds, label), rivals in zip(gold_spans, overlaps, strict=True):  # rivals: indices in `spans`
         if not rivals:  # nothing is predicted there; the token least likely to be outside decides
             score = float(p_outside[slice(*bounds)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bounds, label, "", 1 - score, score, *bounds))
         elif (bounds, label) not in [predictions[i] for i in rivals]:
             best = max(rivals, key=lambda i: spans.calibrated[i])
-            score, (rival_bounds, rival) = float(spans.calibrated[best]), predictions[best]
+            score, (rival_bounds, rival_label) = float(spans.calibrated[best]), predictions[best]
             kind = LABEL if rival_bounds == bounds else BORDER
-            doubts.append(Doubt(kind, *bounds, label, rival, 1 - score, score, *rival_bounds))
+            doubts.append(Doubt(kind, *bounds, label, rival_label, 1 - score, score, *rival_bounds))
     with_gold = [i for i in predictions if spans.right[i] != UNKNOWN]
     for i in sorted(set(with_gold).difference(*overlaps)):  # the gold has no span there
-        score, (bounds, rival) = float(spans.calibrated[i]), predictions[i]
-        doubts.append(Doubt(MISSING, *bounds, "", rival, 1 - score, score, *bounds))
+        score, (bounds, rival_label) = float(spans.calibrated[i]), predictions[i]
+        doubts.append(Doubt(MISSING, *bounds, "", rival_label, 1 - score, score, *bounds))
     # Errors are estimated per prediction; there may be more or fewer gold spans.
     n_wrong = estimate_wrong(spans.calibrated[with_gold], spans.right[with_gold] == RIGHT)
     return Audit.from_doubts(doubts, len(gold_spans), None if n_wrong is None else n_wrong * len(gold_spans) / len(with_gold))
 
 
 def _predicted_spans(corpus: ScoredCorpus, table: Mapping[str, str]) -> dict[int, tuple[_Bounds, str]]:
-    """Return index of a predicted span -> (bounds, its label in the gold), if it has one there. table: As for `audit_spans`."""
+    """Return index in corpus.spans -> (bounds, name of the label in the gold), without spans whose label `table` maps to ""."""
     spans, offsets = corpus.spans, corpus.doc_starts[corpus.spans.docs]
     bounds = zip((spans.starts + offsets).tolist(), (spans.ends + offsets).tolist(), strict=True)
     labels = [corpus.names[label] for label in spans.labels.tolist()]
@@ -197,7 +197,7 @@ def _not_blank(corpus: ScoredCorpus) -> Any:
 
 
 def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int, p_gold: float, p_rival: float) -> Doubt:
-    """Return the doubt (of one of the kinds of `Doubt`) whether the gold label of a row is right, or another label, its rival.
+    """Return the doubt that the gold label of a row is wrong and another label, the rival, is right. kind (str): As in `Doubt`.
 
     gold, rival (int): Index of each in corpus.names, -1 for none. p_gold, p_rival (float): Their calibrated probabilities.
     """
@@ -206,7 +206,7 @@ def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int,
 
 
 def _find_overlaps(gold_bounds: Sequence[_Bounds], predictions: Mapping[int, tuple[_Bounds, str]]) -> list[list[int]]:
-    """Return, given the bounds of each gold span, the indices of predictions (by `_predicted_spans`) that overlap this span."""
+    """Return for each gold span, by its bounds, the indices of those `predictions` (by `_predicted_spans`) that overlap it."""
     spans_by_token: dict[int, list[int]] = {}
     for i, (bounds, _) in predictions.items():
         for token in range(*bounds):
@@ -227,9 +227,9 @@ def audit_tasks(
     lasts = np.array([doubt.last for doubt in doubts], dtype=np.intp)
     labels = np.array([index[doubt.gold or doubt.rival] for doubt in doubts], dtype=np.intp)
     p_gold, right = np.array([doubt.p_gold for doubt in doubts]), np.full(len(doubts), UNKNOWN, dtype=np.int8)
-    units = ReviewUnits(unit, firsts, lasts, labels, raw=p_gold, calibrated=p_gold, right=right)
+    units = ReviewUnits(unit, firsts, lasts, labels, raw=p_gold, calibrated=p_gold, right=right)  # `_audit_task` replaces raw
     priorities = np.array([doubt.priority for doubt in doubts])
-    order: Ints = np.arange(len(doubts))
+    order: Ints = np.arange(len(doubts))  # the queue has all doubts, in the same order
     token_doubts = np.zeros(len(corpus))  # not used: only sentences and documents of tokens need them
     queue = Queue(replace(corpus, names=names), units, token_doubts, priorities, order, candidates=order, left_out={})
     tasks = zip(tasks_of(queue), doubts, strict=True)

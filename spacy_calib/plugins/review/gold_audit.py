@@ -44,8 +44,8 @@ def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: Score
     """Return the raw score of the gold label of each row in `corpus`, (n,); NaN if the component lacks it or did not run."""
     component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
-    # Column of each row's gold label, or -1: the -1 at the end is for rows without gold, whose index is -1.
-    gold_columns = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
+    columns_of_names = np.array([*(column.get(name, -1) for name in corpus.names), -1])
+    gold_columns = columns_of_names[corpus.gold]  # of each row; -1 in corpus.gold (without gold) takes the -1 at the end
     for indices in util.minibatch(range(len(examples)), _BATCH):
         reasons = calib.source.missing(component, [examples[i].predicted for i in indices])
         readable = [i for i, reason in zip(indices, reasons, strict=True) if not reason]

@@ -45,10 +45,10 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 class QueueOutput:
     """The file of a queue, and the formats in which the queue is written and printed.
 
-    output (Path | None): The file; None for no file. format (str): "table" or "json" (FORMATS) is the format of the printed
-    result; the format of the file then depends on its suffix. "jsonl", "csv" or one of TOOLS is the format of the file or,
-    without a file, of the printed queue. silent (bool): Whether nothing is printed. suffixes (Mapping): Suffix of a file -> its
-    format. RAISES C056: the suffix of the file is unknown, or does not fit the format.
+    output (Path | None): The file; None for no file. format (str): The option --format. "table" and "json" (FORMATS) are
+    formats of the printed result; the suffix of the file then decides on the format of the file. "jsonl", "csv" and TOOLS are
+    formats of the file or, without a file, of the printed queue. silent (bool): Whether nothing is printed. suffixes (Mapping):
+    Suffix of a file -> its format. RAISES C056: the suffix of the file is unknown, or does not fit the format.
     """
 
     output: Path | None
@@ -66,7 +66,7 @@ class QueueOutput:
             check_option("--output", suffix not in (".spacy", ".csv"), expected, self.output)
 
     @property
-    def form(self) -> str | None:
+    def queue_format(self) -> str | None:
         """Format of the queue: a key of WRITERS, "names" (table), "spacy" (Docs), "json" (all results); None if not written."""
         if self.format not in FORMATS:  # "table" and "json" are formats of the printed result, not of the queue
             return self.format
@@ -82,18 +82,18 @@ def deliver_queue(queue: QueueOutput, result: dict[str, Any], tasks: Sequence[Ta
     from .queue.formats import WRITERS, to_names
 
     def queue_lines() -> Iterable[str]:
-        return to_names(tasks) if queue.form == "names" else WRITERS[str(queue.form)](tasks)
+        return to_names(tasks) if queue.queue_format == "names" else WRITERS[str(queue.queue_format)](tasks)
 
-    if queue.output is not None and queue.form == "json":
+    if queue.output is not None and queue.queue_format == "json":
         write_json(queue.output, result)
-    elif queue.output is not None and queue.form != "spacy":  # `rank` has written Docs
+    elif queue.output is not None and queue.queue_format != "spacy":  # `rerun_and_write_docs` writes Docs
         write_text(queue.output, queue_lines())
     if queue.silent:
         return
     if queue.format == "json":
         print_json(result)
     elif queue.output is None and queue.format != "table":
-        print_exact(queue_lines(), json=queue.form != "csv")
+        print_exact(queue_lines(), json=queue.queue_format != "csv")
     else:
         show()
 

@@ -135,7 +135,7 @@ def rank(
     if ask and output is not None:
         _ask_questions(tasks, result, output, anew=force, silent=silent)
         return result
-    if queue_output.form == "spacy" and output is not None:
+    if queue_output.queue_format == "spacy" and output is not None:
         rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output, accepted))
     return result
@@ -147,8 +147,8 @@ def _default_number(to_adapt: bool, ask: bool, is_on_screen: bool) -> int | None
 
 
 def _score_texts(run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Score the texts; return (scores, overlap with fit data, None if unknown). RAISES C093: they need too much memory."""
-    # A limited queue, or one of longer units, has so few tasks that they do not count.
+    """Return (scores of the texts, their overlap with the fit data or None if unknown). RAISES C093: too little memory."""
+    # Tasks need memory worth counting only if each token gets one, not if their number is limited or the units are longer.
     bytes_per_token = SCORE_BYTES + (TASK_BYTES if plan.n is None and plan.kind == TOKEN else 0)
     return run.score(nlp, pipe, "Ranking", partial(check_size, path=run.data, bytes_per_token=bytes_per_token))
 
@@ -163,6 +163,7 @@ def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, 
 
 def _check_combination(unit: str | None, order: str, queue: QueueOutput, flags: list[str], to_adapt: bool) -> None:
     """Check that options of `rank` can be combined. flags: The set options that need entities. RAISES C056: they cannot."""
+    # The last argument is the rejected value in the message; it is "it" for a flag: "... must be left out, but it was given".
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
         check_option("--not-accepted", "--not-accepted" not in flags, "left out with --to-adapt", "it")
@@ -183,14 +184,14 @@ def _check_pipe(pipe: Calibrator, kind: str, queue: QueueOutput, flags: list[str
     need entities. RAISES C056: a .spacy file for units other than documents. C531: an option needs cut-offs; the pipe has none.
     """
     expected = f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)"
-    check_option("--output", queue.form != "spacy" or kind == DOCUMENT, expected, queue.output)
+    check_option("--output", queue.queue_format != "spacy" or kind == DOCUMENT, expected, queue.output)
     needs_cutoffs = "--accepted" in flags or "--not-accepted" in flags
     if needs_cutoffs and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
 
 
 def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Choose units to review by a plan. RETURNS (tuple): A task per unit, in order; the result of `rank`, its "seen" None."""
+    """Choose units to review by a plan. RETURNS (tuple): A task per unit, in order; the result, which `rank` completes."""
     from ...pipe.label_names import shown_names
     from .queue.findings import summarize_order
     from .queue.formats import to_record
@@ -204,7 +205,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple
         "order": STRATIFIED if plan.is_stratified else plan.order,
         **summarize_order(corpus, queue.units.take(queue.candidates), plan.order, plan.seed),
         "wrong_range": None,
-        "seen": None,
+        "seen": None,  # the overlap with the fit data, which `rank` puts in
         **queue.left_out,
         "ranked": [to_record(task) for task in tasks],
     }
@@ -222,7 +223,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple
 
 
 def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Estimate how many answers about a random sample of entities will suffice, and list the data to save with each answer.
+    """Estimate how many answers about a random sample of entities give or confirm a cut-off; list data to save with each.
 
     The sample is `queue.order`. It is drawn from the candidates: all entities, or all entities that reach their cut-offs.
     RETURNS (tuple): A dict about the sample, and a dict for each sampled entity. The first has "documents" (number of documents
@@ -253,7 +254,7 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
 
 
 def show_sample(result: dict[str, Any]) -> None:
-    """Print how many answers about a random sample will probably suffice; without entities to sample, print nothing."""
+    """Print how many answers about a random sample probably give or confirm a cut-off; nothing if `result` has no sample."""
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return
@@ -271,7 +272,7 @@ def show_sample(result: dict[str, Any]) -> None:
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, accepted: bool) -> None:
-    """Print the first units of the queue, what was left out, how soon errors are found, and how many there are.
+    """Print the first units of the queue, what was left out, how soon the order finds errors, and the number of errors.
 
     result (dict): From `rank_units`. top (int | None): Number of units to print; None: 20. output (Path | None): File with all.
     accepted (bool): Whether --accepted was given, so that the most certain come first.
@@ -320,8 +321,8 @@ def _describe_errors(result: dict[str, Any]) -> str:
 
 
 def _show_orders(result: dict[str, Any]) -> None:
-    """Print how soon the order of a result finds the errors: the expected shares and, with gold, the shares that it finds."""
-    is_default = result["order"] == DEFAULT_ORDER
+    """Print the share of all errors among the first 1 %, 2 %, 5 % etc. of the units, by the scores and, with gold, in truth."""
+    is_default = result["order"] == DEFAULT_ORDER  # "expected" is always of this order: only it predicts errors
     rows = [("expected" if is_default else f"expected by {DEFAULT_ORDER}", "-", *map(in_percent, result["expected"]))]
     if result["found"] is not None:
         rows.append((result["order"], number(result["average_precision"]), *map(in_percent, result["found"])))

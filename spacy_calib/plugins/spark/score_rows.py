@@ -56,9 +56,9 @@ def score_rows(docs: Iterable[Doc], attr: str | Sequence[str], unit: str, *, ids
 
     docs (Iterable[Doc]): Annotated by the pipeline. attr (str | Sequence[str]): Prefix of one calib pipe, or of several.
     unit (str): What gets a row: token, entity, sentence or document. ids (Sequence | None): Id of each Doc; None numbers them
-    from 0. RETURNS (dict): Name of a column of COLUMNS -> list of values, None for no value. Tokens, sentences and documents
-    have a row for each pipe that scores them or their tokens; entities are the spans that the pipe scores. RAISES C001: there
-    is no such unit.
+    from 0. RETURNS (dict): Name of a column of COLUMNS -> list of values, None for no value. Each unit has a row for each pipe,
+    but tokens and sentences have none for a pipe that scores whole documents, and entities are the spans that the pipe scores.
+    RAISES C001: there is no such unit.
 
     >>> import spacy
     >>> columns = score_rows([spacy.blank("en")("Ann smiles")], "calib", "token", ids=["a"])

@@ -31,9 +31,9 @@ _CELLS = 1 << 21  # maximum number of scores in a block of tokens
 
 @dataclass(frozen=True, eq=False)
 class FoundEntities:
-    """n entities of a batch of Docs, in order of their tokens; arrays of shape (n,).
+    """n entities of a Doc, or of a batch of Docs with tokens counted over all Docs; in text order, arrays of shape (n,).
 
-    starts, ends (Ints): First token of each, and the one after the last. types (Ints): Index of its type.
+    starts, ends (Ints): First token of each, and the one after the last. types (Ints): Its type in `EntityActions.types`.
     path (Floats): Product of the probabilities of the decisions that made the entity.
     """
 
@@ -49,7 +49,7 @@ class FoundEntities:
         return FoundEntities(self.starts[keep], self.ends[keep], self.types[keep], self.path[keep])
 
     def triples(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (start, end, index of the type) of each entity."""
+        """Yield (first token, the one after the last, index of the type) of each entity, as Python integers."""
         return zip(self.starts.tolist(), self.ends.tolist(), self.types.tolist(), strict=True)
 
 
@@ -103,11 +103,11 @@ def decode(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) 
     """
     actions, rules = read_actions(recognizer.moves), read_rule_input(docs, ignore_entities)
     with step_scorer(recognizer, docs, STATE_WIDTHS, "C033", unseen_score=-np.inf) as scorer:
-        # Of each token, if outside of entities: probabilities of transitions, the chosen one, and whether none is possible.
+        # First each token is treated as if it were outside of entities; then the entities that it opens are extended.
         openings, choice, stuck = _score_openings(scorer, rules, actions)
-        entities = _extend_entities(scorer, rules, actions, openings, choice)  # that each token would open, to their ends
+        hypotheses = _extend_entities(scorer, rules, actions, openings, choice)
     bounds = np.cumsum([0, *(len(doc) for doc in docs)])
-    return _keep_reached(entities, actions, openings, stuck, bounds)  # only those that begin outside of earlier ones
+    return _keep_reached(hypotheses, actions, openings, stuck, bounds)  # drops those that begin inside of earlier entities
 
 
 def _score_openings(scorer: StepScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, NDArray[np.bool_]]:
@@ -180,16 +180,16 @@ def _extend_entities(
     types = choice[starts] % max(1, n_types)
     path = openings[starts, choice[starts]]
     ends = starts + 1
-    open_entities = np.flatnonzero(choice[starts] < n_types)  # entities that begin with B- and have not ended yet
+    open_entities = np.flatnonzero(choice[starts] < n_types)  # indices in `starts`: begun with B-, not ended yet
     empty = np.zeros(0, dtype=np.intp)
     round_tokens, round_entities, round_closing = [empty], [empty], [np.zeros(0)]
-    while len(open_entities):
-        rows, open_types = ends[open_entities], types[open_entities]  # the next token of each open entity, and its type
+    while len(open_entities):  # arrays made in a round have a row for each open entity
+        rows, open_types = ends[open_entities], types[open_entities]  # the next token of each, and its type
         scores = score_inside(scorer, rows, starts[open_entities])
         in_classes, last_classes = actions.in_classes[open_types], actions.last_classes[open_types]
-        numbers = np.arange(len(rows))
-        # Columns of the next three arrays: I- (the entity goes on), L- (it ends).
-        raw = np.stack([scores[numbers, in_classes], scores[numbers, last_classes]], axis=1)
+        all_rows = np.arange(len(rows))
+        # Columns of `raw`, `valid`, `masked` and `probabilities`: I- (the entity goes on), L- (it ends).
+        raw = np.stack([scores[all_rows, in_classes], scores[all_rows, last_classes]], axis=1)
         valid = np.stack(valid_inside(rules, rows, open_types, actions), axis=1)
         masked = _mask(raw, valid)
         # Of equal scores spaCy takes the first class.
@@ -211,8 +211,8 @@ def _keep_reached(
 ) -> GreedyDecoding:
     """Keep the hypotheses that begin outside of earlier ones, from left to right; as in spaCy, decoding stops at dead ends.
 
-    openings (Floats): As in GreedyDecoding. stuck (NDArray[bool]): Whether decoding stops at each token.
-    bounds (Ints): First token of each Doc, then the number of all tokens.
+    openings (Floats): Probabilities of transitions, from `_score_openings`. stuck (NDArray[bool]): Whether decoding stops at
+    each token. bounds (Ints): First token of each Doc, then the number of all tokens.
     """
     entities, dead_ends = hypotheses.entities, np.flatnonzero(stuck)
     # Stuck tokens are added as entities with the end -1, in which decoding stops.

@@ -101,7 +101,7 @@ class GreedyReading(EntityReading):
         return marginals
 
     def biluo_marginals(self) -> Floats:
-        """Return P(BILUO tag), (n_tokens, 1 + 4 * n_types). Later in an entity: P(B-) of its first token * P(I-) or P(L-)."""
+        """Return P(BILUO tag), (n_tokens, 1 + 4 * n_types); of an entity's later tokens P(B-) of the first * P(I- or L-)."""
         n_types = len(self.types)
         # Columns: 0 is O; 1 + 4 * k to 4 + 4 * k are B-, I-, L- and U- of type k.
         marginals = np.zeros((self.n_tokens, 1 + 4 * n_types))
@@ -152,7 +152,8 @@ class BeamReading(EntityReading):
 
     def type_marginals(self) -> Floats:
         biluo = self.biluo_marginals()
-        return np.concatenate([biluo[:, :1], biluo[:, 1:].reshape(self.n_tokens, len(self.types), 4).sum(axis=2)], axis=1)
+        by_type = biluo[:, 1:].reshape(self.n_tokens, len(self.types), 4)  # the last axis: B-, I-, L-, U-
+        return np.concatenate([biluo[:, :1], by_type.sum(axis=2)], axis=1)
 
     def biluo_marginals(self) -> Floats:
         """Return P(BILUO tag) of each token: the summed probabilities of the entities that give the tag, the rest for O."""

@@ -100,7 +100,7 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
 def search_beam(
     recognizer: Any, docs: Sequence[Doc], greedy_readings: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Return each Doc's greedy reading, but with the probabilities of a beam search of the recognizer (width, density)."""
+    """Return readings with the greedy entities but the probabilities of a beam search (beam_width, beam_density) per Doc."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):
@@ -195,14 +195,14 @@ class NerSource(TransitionSource):
         types, probabilities = np.concatenate([chosen.types, rejected.types]), np.concatenate([chosen.path, rejected.path])
         is_chosen = np.arange(len(starts)) < len(chosen)
         lengths = ends - starts
-        firsts = np.cumsum(lengths) - lengths
+        firsts = np.cumsum(lengths) - lengths  # index of each entity's first token among the tokens of all entities
         offsets = np.arange(lengths.sum()) - np.repeat(firsts, lengths)  # position of each token in its entity
         rows, kinds = np.repeat(starts, lengths) + offsets, np.repeat(types, lengths)
         if self.granularity == "type":
             columns = 1 + kinds  # column 0 is O
-        else:  # four columns for each type: B, I, L, U
+        else:  # four columns for each type: B (0), I (1), L (2), U (3)
             is_first, is_last = offsets == 0, offsets == np.repeat(lengths, lengths) - 1
-            prefixes = np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))  # U or B, then L or I
+            prefixes = np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
             columns = 1 + 4 * kinds + prefixes
         spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, is_chosen)
         has_scores = np.ones(len(starts), dtype=bool)  # of each entity: whether all its tokens have a score

@@ -110,7 +110,7 @@ class ArcProbabilities:
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return (final states, ArcProbabilities), one each per non-empty Doc. RAISES C024: NaN. C271: unknown state features."""
+    """Return lists of final states and ArcProbabilities of non-empty Docs. RAISES C024: NaN. C271: unknown state features."""
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
@@ -163,10 +163,10 @@ class ParserStates:
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0  # B0 begins a sentence
         valid = np.empty((N_MOVES, len(b0)), dtype=bool)
-        valid[SHIFT] = no_s0 | ~(no_b1 | starting | self.unshiftable[b0])
-        valid[REDUCE] = ~no_s0 & (no_b0 | (s1 >= 0) | ~self.never_starts[b0])
-        valid[LEFT] = valid[RIGHT] = ~(no_s0 | no_b0 | starting)
-        valid[BREAK] = (b1 == b0 + 1) & ~(no_b1 | self.starts[b1] | self.never_starts[b1])
+        valid[SHIFT] = no_s0 | ~(no_b1 | starting | self.unshiftable[b0])  # always valid if the stack is empty
+        valid[REDUCE] = ~no_s0 & (no_b0 | (s1 >= 0) | ~self.never_starts[b0])  # B0 begins a sentence once the stack is empty
+        valid[LEFT] = valid[RIGHT] = ~(no_s0 | no_b0 | starting)  # no arc joins two sentences
+        valid[BREAK] = (b1 == b0 + 1) & ~(no_b1 | self.starts[b1] | self.never_starts[b1])  # B1 would begin a sentence
         # The set of valid moves is a number, the row of its precomputed mask.
         result = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
         result += scores
@@ -177,10 +177,10 @@ class ParserStates:
     def apply(self, tokens: Ints, moves: Ints) -> None:
         """Update the arrays after a move of each of n states. tokens (Ints): B0, B1, S0, S1 of each, as for `mask`, (4, n)."""
         b0, b1, s0, s1 = tokens
-        is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
-        is_put_back &= self.heads[s0] < 0  # REDUCE puts a word without a head back into the buffer
-        self.unshiftable[s0[is_put_back]] = True
-        self.unshiftable[b0[is_left]] = False
+        # REDUCE puts S0 back into the buffer if it has no head; but the last word on the stack (no S1) is removed as a root.
+        is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0) & (self.heads[s0] < 0)
+        self.unshiftable[s0[is_put_back]] = True  # else it could be shifted and put back for ever
+        self.unshiftable[b0[is_left]] = False  # LEFT made the stack shorter, so that a SHIFT cannot lead in a circle
         self.heads[s0[is_left]], self.heads[b0[is_right]] = b0[is_left], s0[is_right]
         self.starts[b1[moves == BREAK]] = True
 

@@ -54,7 +54,7 @@ def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyPar
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """The prediction of a parser for one Doc. arcs (n_tokens, 2): head.i - token.i, label hash; int64."""
+    """The prediction of a parser for one Doc. arcs: Per token head.i - token.i and the hash of its label, (n_tokens, 2)."""
 
     probabilities: ArcProbabilities
     arcs: NDArray[np.int64]
@@ -70,7 +70,7 @@ class ParserSource(TransitionSource):
 
     The score of an arc is the probability of the decision for the head times the probability that no other decision gives the
     token another head; a root has only the second factor. component (str): Name of the component, `parser` of spaCy or
-    `calib_parser`. event (str): "head" for P(the head is right), "arc" for P(head and label are right). RAISES C001: neither.
+    `calib_parser`. event (str): "head" for P(the head is right), "arc" for P(head and label are right). RAISES C001: another.
     """
 
     reads = ("parser",)

@@ -43,7 +43,7 @@ class QueuePlan:
     @property
     def sampling(self) -> str:
         """How units are chosen: AT_RANDOM from all, or BY_DOUBT, by their scores."""
-        is_random = self.order == "random" and self.accepted is None
+        is_random = self.order == "random" and self.accepted is None  # `accepted` chooses by cut-offs, which compare scores
         return AT_RANDOM if self.is_stratified or is_random else BY_DOUBT
 
 
@@ -75,16 +75,16 @@ def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
         priorities = units.sums(doubts) / words.clip(1)  # expected share of wrong labels
     else:
         priorities = unit_doubts(corpus, units, plan.order, plan.seed)
-        priorities = 1 - priorities if plan.accepted else priorities  # the most certain first
+        priorities = 1 - priorities if plan.accepted else priorities  # accepted entities: the most certain first
     no_unit = np.full(len(units), False)
-    # plan.accepted is set for entities only: True leaves out the ones below their cut-offs, False the accepted ones.
-    is_unwanted = no_unit if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
     is_left_out = {
-        "accepted": no_unit if plan.accepted else is_unwanted,
-        "below": is_unwanted if plan.accepted else no_unit,
+        "accepted": no_unit,
+        "below": no_unit,
         "too_short": units.counts(corpus.lengths * corpus.is_word) < plan.min_words,
         "excluded": no_unit if plan.labelled is None else find_labelled(corpus, units, keys, plan.labelled),
     }
+    if plan.accepted is not None:  # for entities only: keep the accepted ones (True), or those below their cut-offs (False)
+        is_left_out["below" if plan.accepted else "accepted"] = corpus.spans.accept != int(plan.accepted)
     documents = corpus.documents_of(corpus.docs[units.firsts])
     order, candidates, left_out = select_units(plan, priorities, units.raw, documents, words, keys, is_left_out)
     return Queue(corpus, units, doubts, priorities, order, candidates, left_out, plan.sampling)
@@ -113,7 +113,8 @@ def select_units(
         left_out[reason] = int(has_reason[order].sum())
         order = order[~has_reason[order]]
     n_with_repeats = len(order)
-    if not (plan.repeats or plan.accepted or plan.is_sample):  # a list or a sample of entities has each of them
+    keeps_repeats = plan.repeats or plan.accepted or plan.is_sample  # a list of accepted entities, or a sample, has each
+    if not keeps_repeats:
         first_of_repeats = np.unique(keys[order], return_index=True)[1]
         order = order[np.sort(first_of_repeats)]
     left_out["repeats"] = n_with_repeats - len(order)
@@ -129,10 +130,7 @@ def select_units(
 
 
 def _take_turns(documents: Ints, per_doc: int) -> Ints:
-    """Return the index of the first unit of each document, then of the second of each, up to `per_doc` of them.
-
-    documents (Ints): Document of each unit, in the order of the units, shape (n,).
-    """
+    """Return indices of units: the first of each document, then the second, up to `per_doc`. documents: Of each unit, (n,)."""
     by_doc = np.argsort(documents, kind="stable")
     _, first, sizes = np.unique(documents[by_doc], return_index=True, return_counts=True)
     turn = np.empty(len(documents), dtype=np.intp)  # number of earlier units of the same document

@@ -22,7 +22,7 @@ def review_order(doubts: Floats, ties: Floats) -> Ints:
 
 
 def average_precision(doubts: Floats, ties: Floats, wrong: NDArray[np.bool_]) -> float | None:
-    """Return the average precision of an order: the mean, over the errors, of the share of errors among the units up to there.
+    """Return the average precision of an order: the share of errors among the units up to an error, averaged over the errors.
 
     doubts, ties: The higher, the sooner a unit is reviewed, shape (n,); units with equal values in both count as reviewed
     together. wrong: Whether each unit is an error, shape (n,). RETURNS (float | None): In [0, 1]; None without errors.
@@ -57,13 +57,14 @@ def summarize_order(corpus: ScoredCorpus, units: ReviewUnits, order: str, seed: 
     wrong, is_known = units.right[has_gold] == WRONG, bool(has_gold.any())
     doubts, raw_doubts = unit_doubts(corpus, units, order, seed)[has_gold], 1 - units.raw
     error_probabilities, ties = 1 - units.calibrated, raw_doubts[has_gold]
+    least_probable_first = review_order(error_probabilities, raw_doubts)  # not `order`, which may ignore the scores
     return {
         "units": len(units),
         "known": len(wrong),
         "wrong": int(wrong.sum()) if is_known else None,
         "expected_wrong": float(error_probabilities.sum()),
         "shares": list(SHARES),
-        "expected": recall_at(review_order(error_probabilities, raw_doubts), error_probabilities),
+        "expected": recall_at(least_probable_first, error_probabilities),
         "average_precision": average_precision(doubts, ties, wrong) if is_known else None,
         "found": recall_at(review_order(doubts, ties), wrong) if is_known else None,
     }

@@ -18,23 +18,23 @@ def token_doubts(corpus: ScoredCorpus, order: str) -> Floats:
     """Return how doubtful the label of each token is, shape (n_tokens,); NaN for tokens without a score.
 
     order (str): One of ORDERS. "margin": the calibrated probability of the best other label minus that of the token's label;
-    "raw": 1 minus the raw probability of the label; the others: 1 minus the calibrated one.
+    "raw": 1 minus the raw probability of the label; "calibrated" and "random": 1 minus its calibrated probability.
     """
     if order == "margin":
         is_rival = corpus.tags != corpus.labels[corpus.rows]
-        best = np.zeros(len(corpus))  # 0 if no other tag reaches the threshold
-        np.maximum.at(best, corpus.rows[is_rival], corpus.tag_calibrated[is_rival])
-        values = best - corpus.calibrated
+        rival_scores = np.zeros(len(corpus))  # stays 0 for a token whose other tags are too improbable to be in the corpus
+        np.maximum.at(rival_scores, corpus.rows[is_rival], corpus.tag_calibrated[is_rival])
+        doubts = rival_scores - corpus.calibrated
     else:
-        values = 1 - (corpus.raw if order == "raw" else corpus.calibrated)
-    return np.where(corpus.is_counted, values, np.nan)
+        doubts = 1 - (corpus.raw if order == "raw" else corpus.calibrated)
+    return np.where(corpus.is_counted, doubts, np.nan)
 
 
 def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str, seed: int = 0) -> Floats:
-    """Return the priority of each unit, shape (n_units,): the unit with the highest is reviewed first.
+    """Return the priority of each unit, shape (n_units,); the unit with the highest priority is reviewed first.
 
-    order (str): One of ORDERS. "margin": the largest of its tokens' doubts; "random": distinct random numbers, by `seed`; the
-    others: the probability that a label of the unit is wrong.
+    order (str): One of ORDERS. "calibrated" and "raw": the probability, after and before calibration, that the unit has a wrong
+    label; "margin": the largest of its tokens' doubts; "random": distinct random numbers, by `seed`.
     """
     if order == "random":
         return np.random.default_rng(seed).permutation(len(units)) / max(1, len(units))

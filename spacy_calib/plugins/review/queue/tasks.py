@@ -35,18 +35,18 @@ class Task:
 
     text (str): The sentences (or document) of the unit. tokens (list): (start, end, whether a space follows) of each token of
     the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label
-    (bool): Whether the unit has one label. focus (str): Text of the unit; of a unit with several labels, the word with the most
-    doubtful one. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in its Doc, from 0; None
-    for documents. start, end (int | None): First token in the Doc, and the one after the last; None if the unit is a document
-    with a label. words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in
-    the queue, from 1. score, raw (float): Probability that the unit is right, after and before calibration; raw is None in an
-    audit of spans, arcs or several labels. priority (float): Sort key. alternatives (dict): Label -> calibrated probability,
-    the highest first: of a token or document with one label; of a longer unit, those of the word in `focus`. gold (str | None):
+    (bool): Whether the unit has one label, not one per token. focus (str): Text of the unit; of a unit with several labels, the
+    word with the most doubtful one. doc (int), sentence (int | None): Number of the Doc, and of the sentence in it, from 0;
+    None for documents. start, end (int | None): First token in the Doc, and the one after the last; None if the unit is a
+    document with a label. words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int):
+    Position in the queue, from 1. score, raw (float): Probability that the unit is right, after and before calibration; raw is
+    None in an audit if the gold label has none. priority (float): Sort key, highest first. alternatives (dict): Label ->
+    calibrated probability, highest first, of a token or document with one label, or of the word in `focus`. gold (str | None):
     Gold label of a token or document. right (bool | None): Whether the unit is right; None if unknown. audit_fields (dict |
-    None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span, "suggested_text". sampling
-    (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span (bool): Whether each span is a
-    separate question, so that a deleted span is a wrong one. place (tuple): First character in the Doc, and the one after the
-    last. sample (dict | None): Data of the random sample that are saved with the answer to this task.
+    None): Only of an audit: "kind" (of error), "suggestion" (likelier label), "suggestion_score", "suggested_text" (if it is
+    another span). sampling (str): How the unit was chosen: AT_RANDOM (answers then estimate the accuracy) or BY_DOUBT.
+    asks_each_span (bool): Whether each span is a separate question, so that a deleted one is wrong. place (tuple): First
+    character in the Doc, and the one after the last. sample (dict | None): Data of the random sample to save with the answer.
     """
 
     text: str
@@ -92,14 +92,14 @@ def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[st
     text_first, text_last = _find_context(corpus, first, last)
     tokens, doc = _offsets(corpus, text_first, text_last), int(corpus.docs[first])
     doc_start, right, gold = int(corpus.doc_starts[doc]), int(units.right[number]), int(corpus.gold[first])
-    is_row = units.kind == corpus.row_unit  # one token (or document), with scores of its tags
+    is_row = units.kind == corpus.row_unit  # the unit is one token (or document with categories) and has scores of its tags
     focus, alternatives = corpus.text(first, last), sort_tags(corpus, first) if is_row else {}
-    if units.kind in ("sentence", DOCUMENT) and not is_row:  # a unit of several rows
+    if units.kind in ("sentence", DOCUMENT) and not is_row:  # each of its tokens has a label
         focus, alternatives = find_doubtful_word(corpus, first, last, queue.doubts)
     return Task(
         text=corpus.text(text_first, text_last),
         tokens=tokens,
-        spans=_spans(corpus, units, number, text_first, tokens, gold_names),  # with the gold's names of labels
+        spans=_spans(corpus, units, number, text_first, tokens, gold_names),
         unit=units.kind,
         has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
@@ -117,7 +117,7 @@ def _task(queue: Queue, index: int, asks_each_span: bool, gold_names: Mapping[st
         gold=corpus.names[gold] if is_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
         sampling=queue.sampling,
-        asks_each_span=asks_each_span,  # whether each span is a separate question
+        asks_each_span=asks_each_span,
         place=(int(corpus.offsets[first]), int(corpus.offsets[last - 1]) + len(corpus.words[last - 1])),
     )
 
@@ -151,12 +151,12 @@ def _spans(
 ) -> list[TaskSpan]:
     """Return the spans to mark in a unit's text: the unit if it has one label, else its entities, else its labelled tokens.
 
-    number (int): Index of the unit. text_first (int): First token of the text. tokens (list): As `Task.tokens`. gold_names
-    (Mapping): As in `tasks_of`.
+    number (int): Index of the unit. text_first (int): First token of the text. tokens (list): (start, end, whether a space
+    follows) of each token of the text. gold_names (Mapping): Entity label of the pipeline -> its name in the gold.
     """
     first, last = int(units.firsts[number]), int(units.lasts[number])
     has_one_label = units.labels[number] >= 0
-    are_entities = units.kind == "entity" if has_one_label else len(corpus.spans) > 0
+    are_entities = units.kind == "entity" or (not has_one_label and len(corpus.spans) > 0)
     if has_one_label:
         candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
     elif are_entities:
@@ -185,19 +185,19 @@ def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, 
 
 
 def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
-    """Return the tags of a token above the threshold: tag -> calibrated probability, highest first."""
+    """Return tag -> calibrated probability for the tags of a token, highest first; the corpus lacks very improbable tags."""
     entries = slice(corpus.indptr[token], corpus.indptr[token + 1])
     scores = zip(corpus.tags[entries].tolist(), corpus.tag_calibrated[entries].tolist(), strict=True)
     return {corpus.names[tag]: score for tag, score in sorted(scores, key=lambda pair: -pair[1])}
 
 
-def find_doubtful_word(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> tuple[str, dict[str, float]]:
-    """Return the word whose label is the most doubtful one of the tokens from `first` to before `last`, and its probabilities.
+def find_doubtful_word(corpus: ScoredCorpus, first: int, last: int, doubts: Floats) -> tuple[str, dict[str, float]]:
+    """Return the word in tokens first:last that has the most doubtful label, and its labels with their probabilities.
 
-    values (Floats): Doubt of each token of the corpus, shape (n_tokens,). RETURNS (tuple): The word; label -> calibrated
-    probability: of its predicted label, then of up to three others, highest first.
+    doubts (Floats): Doubt of each token of the corpus, shape (n_tokens,). RETURNS (tuple): The word; label -> calibrated
+    probability: first its predicted label, then up to three others, highest first.
     """
-    token = first + int(np.nanargmax(values[first:last]))
+    token = first + int(np.nanargmax(doubts[first:last]))
     scores, label = sort_tags(corpus, token), corpus.names[corpus.labels[token]]
-    score = scores.pop(label, float(corpus.calibrated[token]))  # it is not among them if it is below the threshold
+    score = scores.pop(label, float(corpus.calibrated[token]))  # a very improbable label is not among the scores
     return str(corpus.words[token]), {label: score, **dict(list(scores.items())[:N_ALTERNATIVES])}

@@ -80,12 +80,12 @@ def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
 
     kind (str): "sentence" or "document". starts (Ints): First token of each, and at the end the number of all tokens.
     """
-    tokens = np.flatnonzero(corpus.is_counted)
-    # Numbers of the units that have a scored token, and the place in `tokens` of the first one of each.
-    numbers, firsts = np.unique(np.searchsorted(starts, tokens, side="right") - 1, return_index=True)
+    tokens = np.flatnonzero(corpus.is_counted)  # the scored ones
     if not len(tokens):
         empty = np.zeros(0)
         return ReviewUnits(kind, tokens, tokens, tokens, empty, empty, empty.astype(np.int8))
+    # Numbers (indices in `starts`) of the units that have a scored token, and the index in `tokens` of each one's first.
+    numbers, firsts = np.unique(np.searchsorted(starts, tokens, side="right") - 1, return_index=True)
     # A unit is wrong if the label of one token is wrong, right if the labels of all are right, and else unknown.
     has_error = np.logical_or.reduceat(corpus.right[tokens] == WRONG, firsts)
     is_all_right = np.logical_and.reduceat(corpus.right[tokens] == RIGHT, firsts)
@@ -121,7 +121,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
     """Return for each unit whether it is labelled already, shape (n_units,).
 
-    A unit is labelled if it is in a labelled Doc, if a unit with the same key is, or if it is a labelled sentence or document.
+    A unit counts as labelled if it is in a labelled Doc, if it repeats a unit of such a Doc, or if it is a labelled sentence.
     keys (Digests): Key of each unit, from `unit_keys`. labelled (Digests): Digests of the labelled documents and sentences.
     """
     doc_digests = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
