@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from spacy import attrs
@@ -59,7 +59,8 @@ class MorphAnnotation(Annotation):
         return np.array([get_string_id(label) if label else 0 for label in labels], dtype=np.uint64)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
-        return self._join(token.vocab, token.pos_, token.vocab.strings[token.morph.key])  # not str(): "" for "_", too
+        morph: Any = token.morph
+        return self._join(token.vocab, token.pos_, token.vocab.strings[morph.key])  # str(morph) is "" for "_", too
 
     @staticmethod
     def _join(vocab: object, pos: str, morph: str) -> str:
