@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from .about import __version__
 from .doc.attributes import register
-from .doc.view import DocCalib
+from .doc.doc_calib import DocCalib
 from .errors import CalibError
 from .registry import registry as _registry  # noqa: F401  (adds the registries to spaCy's)
 

@@ -19,8 +19,8 @@ from spacy.tokens import Doc, Span, Token
 from spacy.tokens.underscore import Underscore
 
 from ..errors import CalibError, calib_error
+from .doc_calib import doc_view
 from .store import SpanValues, TokenValues, document_block, find_row, find_span, has_labelled_spans, link_values, row_of_span
-from .view import doc_view
 
 # Default prefix of a pipe, and of a pipe of entities: one pipeline can have both.
 DEFAULT_ATTR, ENTITY_ATTR = "calib", "calib_ent"

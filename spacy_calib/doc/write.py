@@ -15,8 +15,8 @@ from ..annotations import Annotation, get_annotation
 from ..calibration.tokens import CalibratedEntries
 from ..errors import calib_error
 from ..types import Floats, Ints, Spans
+from .doc_calib import doc_view
 from .store import BLOCK_VERSION, COLUMNS, TEXT_BITS, UNIT, Block, BlockData, label_checksum, label_rows, text_hash
-from .view import doc_view
 
 if TYPE_CHECKING:
     from .top_labels import TopLabels

@@ -19,7 +19,7 @@ from ..annotations import Annotation, Hashes, Kind, texts_of
 from ..annotations.annotation import ONLY_REJECTED, map_unique
 from ..annotations.span_events import span_hits
 from ..doc.attributes import doc_values, token_values
-from ..doc.view import DocCalib, doc_view
+from ..doc.doc_calib import DocCalib, doc_view
 from ..pairs.documents import DocumentNumbers
 from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..types import Floats, Ints

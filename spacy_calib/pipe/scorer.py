@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from ..annotations import get_annotation
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
-from ..doc.view import doc_view
+from ..doc.doc_calib import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import check_short_names, figure_of
 from ..pairs.bins import check_count

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..doc.view import doc_view
+from ..doc.doc_calib import doc_view
 from ..errors import CalibError, calib_error
 
 if TYPE_CHECKING:

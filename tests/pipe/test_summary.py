@@ -6,7 +6,7 @@ import pytest
 import spacy
 import srsly
 
-from spacy_calib.doc.view import DocCalib
+from spacy_calib.doc.doc_calib import DocCalib
 
 TEXT = "the old dog saw a duck ."
 

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Span
 
 from ...annotations import SPANS_PREFIX, get_annotation, plain_name
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_values, span_values, token_values
-from ...doc.view import DocCalib, doc_view
+from ...doc.doc_calib import DocCalib, doc_view
 from ...errors.visible import visible
 from .messages import calib_error
 from .page import format_score
