@@ -179,7 +179,7 @@ def by_short(name: str) -> dict[str, Any]:
     for registered_name, prototype in entries:
         # A function that returns an object of another entry's class does not get the short name of that class.
         is_own_class = getattr(prototype, "registered", registered_name) == registered_name
-        attributes = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # not inherited ones, such as a short name
+        attributes = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # a subclass inherits no short name
         short = (attributes.get("short", "") if is_own_class else "") or registered_name
         if short in by_name:
             raise calib_error("C185", short=short, registry=name, first=owner[short], second=registered_name)
@@ -193,7 +193,7 @@ def recalibrators() -> dict[str, Recalibrator]:
 
 
 def scalings() -> dict[str, Scaling]:
-    """Return short name -> unfitted scaling, fewest parameters first. RAISES C185: two have one short name."""
+    """Return short name -> unfitted scaling, fewest parameters (of many tags) first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))  # of n_parameters with n_tags
 
 

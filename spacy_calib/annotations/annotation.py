@@ -120,7 +120,8 @@ class Annotation(ABC):
         """Return for each of n labels whether the gold decides if it is right, shape (n,).
 
         units, hashes: Unit index (0 for a document) and hash of each label. Without yes/no answers the gold decides about all
-        labels of a unit that has a gold label. With yes/no answers it decides only about rejected labels and gold labels.
+        labels of a unit that has a gold label. With yes/no answers it decides only about rejected labels and, at other tokens,
+        about gold labels.
         """
         gold, rejections = self.aligned_gold(example)[units], self.rejected_labels(example)
         if rejections is None:
@@ -283,7 +284,7 @@ def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
     return columns
 
 
-def token_values(doc: Doc, attribute: str) -> NDArray[Any]:
+def values_of_tokens(doc: Doc, attribute: str) -> NDArray[Any]:
     """Return one attribute of all tokens of a Doc, such as "HEAD", as signed 64-bit integers, shape (n_tokens,)."""
     return doc.to_array([attribute]).astype(np.uint64, copy=False).reshape(-1).view(np.int64)
 

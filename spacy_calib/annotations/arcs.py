@@ -10,7 +10,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from .annotation import Annotation, Hashes, is_space, map_unique, single_gold_tokens, token_values
+from .annotation import Annotation, Hashes, is_space, map_unique, single_gold_tokens, values_of_tokens
 from .kinds import ARCS, HEADS
 
 _ROOT = "ROOT"
@@ -31,7 +31,7 @@ class ArcAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of each token's arc label, that of "ROOT" for "root" in any case, 0 for no label."""
-        strings, codes = doc.vocab.strings, token_values(doc, "DEP").view(np.uint64)
+        strings, codes = doc.vocab.strings, values_of_tokens(doc, "DEP").view(np.uint64)
         return map_unique(codes, lambda key: get_string_id(_as_label(strings[key])) if key else 0)
 
     def label(self, token: Token) -> str:
@@ -76,12 +76,12 @@ class ArcAnnotation(Annotation):
 
 def _heads(doc: Doc) -> NDArray[np.int64]:
     """Return the index in the Doc of each token's head; a root is its own head."""
-    return np.arange(len(doc)) + token_values(doc, "HEAD")
+    return np.arange(len(doc)) + values_of_tokens(doc, "HEAD")
 
 
 def head_offsets(doc: Doc) -> NDArray[np.int32]:
     """Return the number of characters from the start of each token to the start of its head, 0 for a root."""
-    starts = token_values(doc, "IDX")
+    starts = values_of_tokens(doc, "IDX")
     return (starts[_heads(doc)] - starts).astype(np.int32)
 
 

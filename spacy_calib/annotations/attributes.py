@@ -11,7 +11,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ..errors import calib_error
-from .annotation import Annotation, Hashes, map_unique, token_values
+from .annotation import Annotation, Hashes, map_unique, values_of_tokens
 from .kinds import SENT
 
 EXTENSION_PREFIX = "_."  # prefix of the name of an annotation in an extension attribute of Token
@@ -82,7 +82,7 @@ class SentAnnotation(Annotation):
 
     def hashes(self, doc: Doc) -> Hashes:
         """Return the hash of "S" for each sentence start of a Doc, of "I" for other tokens, 0 for tokens without a mark."""
-        signs = token_values(doc, "SENT_START")
+        signs = values_of_tokens(doc, "SENT_START")
         hash_of_sign = {sign: get_string_id(label) for sign, label in self.starts.items()}
         hashes = map_unique(signs, lambda sign: hash_of_sign.get(sign, 0))  # 0: a token without a mark
         hashes[: self.kind.first_unit] = 0  # the first token of a Doc has no label

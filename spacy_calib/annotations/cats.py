@@ -123,10 +123,10 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if `doc.cats` has none of its categories.
 
-    Of exclusive categories the one with the highest value above 0 counts. Without a value above 0 there are two more cases. If
-    annotators rejected all categories but one, this last one counts. If the Doc has a value above 0 only for one category that
-    the component does not know, that one counts. Of overlapping categories the one with the highest value above 0.5 counts,
-    else "(none)". categories (CatsAnnotation): Reads the predicted Docs.
+    Of exclusive categories the one with the highest value above 0 counts. If no category of the component has such a value, the
+    only one without a value counts, if annotators rejected the others; else the Doc's only category with a value above 0, which
+    the component does not know. Of overlapping categories the one with the highest value above 0.5 counts, else "(none)".
+    categories (CatsAnnotation): Reads the predicted Docs.
     """
 
     def __init__(self, categories: CatsAnnotation):

@@ -23,7 +23,7 @@ from .annotation import (
     mark_rejected,
     rejected_in,
     resolve_gold,
-    token_values,
+    values_of_tokens,
 )
 from .kinds import BILUO, ENTITIES, LINKS, REJECTED_LINKS, SPANS
 
@@ -219,7 +219,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
     def partners(self, doc: Doc) -> NDArray[np.int32]:
         """Return how many characters after an entity's first token its last token starts; NO_PARTNER for other tokens."""
         # A score is stored with its partner, and ignored if the entity gets another end. Merging tokens moves no characters.
-        starts, partners = token_values(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
+        starts, partners = values_of_tokens(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
             partners[entity.start] = starts[entity.end - 1] - starts[entity.start]
         return partners

@@ -25,8 +25,9 @@ class Threshold:
 
     cutoff (float | None): Minimum score that is accepted; None if no cut-off reaches the precision with the confidence.
     spans (int): Number of spans. kept (int): Number at or above the cut-off. right (int): Number of these that are right.
-    low, high (float | None): Prediction interval. If the cut-off keeps as many spans of new documents of this kind, it contains
-        their precision with the confidence. `low` allows for the choice of a cut-off with a high precision on these data.
+    low, high (float | None): Prediction interval. If the cut-off keeps as many spans of new documents of this kind, the
+        interval contains their precision with the confidence. `low` allows for the choice of a cut-off with a high precision on
+        these data.
     """
 
     cutoff: float | None
@@ -54,7 +55,8 @@ def find_threshold(
 
     Each cut-off has an exact binomial test of the precision of the spans it keeps. From several starts, cut-offs are tested
     towards lower scores until a test fails (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The
-    level of the tests is so low that with the confidence no cut-off below the precision passes. The lowest to pass is taken.
+    level of the tests is so low that with the confidence no cut-off of a lower true precision passes. The lowest to pass is
+        taken.
     scores (Floats): Calibrated score of each span, (n,). hits: Whether each span is right, (n,). documents (Ints): The
         document of each span; spans of one document count for less if they are right or wrong together.
     precision, confidence (float): In (0, 1). RETURNS (Threshold): Its `cutoff` is None if no cut-off passes.
@@ -105,7 +107,7 @@ def _find_starts(n_kept: Ints, size: Floats, precision: float, error: float) -> 
     The first keeps just enough spans to pass if all are right; the last keeps all. n_kept (Ints), size (Floats): Number of kept
     spans, and of independent ones, at each cut-off. precision (float): The required one. error (float): 1 - confidence.
     """
-    # If all of `size` spans are right, the p value is precision ** size. It must reach an equal part of the error rate.
+    # If all of `size` spans are right, the p value is precision ** size. It must be at most an equal part of the error.
     is_enough = size >= log(error / _STARTS) / log(precision)
     first = n_kept[is_enough.argmax() if is_enough.any() else -1]
     # 1e-12 less, since the last number may be rounded to more spans than there are.

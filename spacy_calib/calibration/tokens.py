@@ -200,7 +200,7 @@ class TokenCalibration:
 
 
 def find_silent(scores: Scores, rows: Ints) -> Ints:
-    """Return the tokens without scores, such as those of entities set before the component. rows: Token of each score."""
+    """Return the tokens without scores, such as those of entities set before the component. rows: Token of each entry."""
     empty_rows = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(empty_rows):
         return empty_rows

@@ -87,7 +87,7 @@ class LogLinear(Serializable):
     def _table(self) -> tuple[Ints, Floats] | None:
         """The weights of all CODE_BLOCKS in one array, as (first index of each block, (n_blocks, 1); array). None if too large.
 
-        The weight of a code is at first index + code. Before it there is a 0: the weight of the code -1, which means no code.
+        The weight of a code is at first index + code. Before each first index is a 0: the weight of the code -1, for no code.
         """
         blocks = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in blocks)])  # 1, + 1: room for the 0 before each block

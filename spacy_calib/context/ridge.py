@@ -84,7 +84,7 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """Fit a logistic regression to `hits` with L2 penalty `ridge`; return the coefficients of log-odds, constant, features."""
+    """Fit a logistic regression with L2 penalty `ridge`; return the coefficients of log-odds (>= 0), constant, features."""
     prior_mean = np.zeros(design.shape[1])
     prior_mean[0] = 1.0  # a slope of 1: no change
     prior_weight = np.full(design.shape[1], ridge)

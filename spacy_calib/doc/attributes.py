@@ -105,7 +105,7 @@ def span_values(span: Span, attr: str) -> SpanValues | None:
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return a span's scores of prefix `attr`, or None. If DEFAULT_ATTR scored no entities of the Doc, ENTITY_ATTR is read."""
+    """Return a span's scores of prefix `attr`, or None. DEFAULT_ATTR reads ENTITY_ATTR if it scored no labelled spans here."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values

@@ -25,8 +25,8 @@ class JudgedView(JudgedPairs):
 
     kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): Name of each tag. groups (Groups): Groups of tags.
     n_bins (int): Number of adaptive bins. seed (int): Seed of random numbers. metrics (Mapping): Short name -> `Metric`.
-    starts, ends (Ints): First token of each pair in the corpus, and the one after the last, shape (n,).
-    has_label_columns (bool): Whether each tag is a label (an edit tree is not). span_words (tuple): "entity", "entities".
+    starts, ends (Ints): First token of each pair in the corpus, and the one after the last, shape (n,). has_label_columns
+    (bool): Whether each tag is a label (an edit tree is not). span_words (tuple): Word for a span, and its plural.
     """
 
     kind: str

@@ -39,7 +39,7 @@ class MeanLoss(ABC):
 
 
 def check_short_names(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
-    """Return the metrics, by short name. RAISES C190: a short name belongs to a figure of every table, such as "ece"."""
+    """Return the metrics, by short name. RAISES C190: a short name is that of a figure of tables or the scorer ("ece")."""
     for short, metric in metrics.items():
         if short in OWN_FIGURES:
             raise calib_error("C190", short=short, name=getattr(metric, "registered", type(metric).__name__))

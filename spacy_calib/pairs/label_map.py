@@ -80,8 +80,8 @@ def split_prefix(label: str) -> tuple[str, str]:
 def map_label(table: LabelMap, label: str, fallback: str = "", has_prefix: bool = False) -> str:
     """Return the gold label that a map (`table`) gives for a label; the label itself if the map does not contain it.
 
-    fallback (str): Returned if the map gives no gold label, such as "O" for entities. has_prefix (bool): Whether labels have a
-        prefix (B-, I-, L- or U-), which stays.
+    fallback (str): Returned if the map gives "", for instance "O" for entities. has_prefix (bool): Whether labels have a prefix
+        (B-, I-, L- or U-), which stays unless the map gives "" or "O".
     """
     prefix, name = split_prefix(label) if has_prefix else ("", label)
     counterpart = table.get(name, name)
