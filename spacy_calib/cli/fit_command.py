@@ -154,7 +154,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[
     fit that is worse than raw scores may be written. RAISES C130: a fit is worse, and not `always`.
     """
     if len(fits) == 1 and fits[0].choice != FIT:
-        old_nlp, _ = fits[0].reopen_present(reload)  # nothing new is written: with the old calib pipe as it was, or adapted
+        old_nlp, _ = fits[0].reopen_present(reload)  # not with the new fit, but with the old pipe or its adaptation
         return old_nlp
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)

@@ -114,7 +114,7 @@ def read_targets(
     """Parse and check these options of `threshold`; return what the cut-offs have to reach.
 
     RAISES C307: neither precision nor recall, nor --check. C056: a share, or the confidence, is no number or out of range;
-    --recall with --per group or with precisions of several labels; --check with a precision, a recall or --apply.
+    --recall with precisions of labels; --per group with these or --recall; --check with a precision, a recall or --apply.
     """
     shares = None if precision is None else read_precision(precision)
     if check:
@@ -126,10 +126,12 @@ def read_targets(
     for share in required_shares:
         check_option("--precision", share is None or 0 < share < 1, "between 0 and 1", share)
     check_option("--recall", recall is None or 0 < recall < 1, "between 0 and 1", recall)
-    if isinstance(shares, dict):
-        per = "label"  # each label that is named gets its own cut-off
-    check_option("--recall", recall is None or len(required_shares) == 1, "left out with a precision of each label", recall)
+    by_label = isinstance(shares, dict)
+    check_option("--recall", recall is None or not by_label, "left out with a precision of each label", recall)
     check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
+    check_option("--per", not by_label or per != "group", "all or label with a precision of each label", repr(per))
+    if by_label:
+        per = "label"  # each label that is named gets its own cut-off
     check_confidence(confidence)
     return Targets(shares, recall, per, confidence)
 

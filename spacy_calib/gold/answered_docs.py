@@ -64,7 +64,7 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         doc.user_data[PERSON] = answer.person
         if answer.agreed:
             doc.user_data[AGREED] = True
-        if answer.meta.get("drawn") in (BY_DOUBT, AT_RANDOM):  # a queue of `rank` sampled the text
+        if answer.meta.get("drawn") in (BY_DOUBT, AT_RANDOM):  # a queue of `rank` or `audit` chose the text
             doc.user_data[DRAWN_KEY] = answer.meta["drawn"]
             if isinstance(answer.meta.get("doc"), int):
                 doc.user_data[DOC_KEY] = answer.meta["doc"]

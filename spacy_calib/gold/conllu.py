@@ -111,8 +111,8 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     """Rewrite the lines of a sentence (`block`) so that spaCy's converter keeps its text and its entity labels.
 
-    Spaces follow the `# text` comment. The row of a multiword token is left out if its words spell it, as "do" and "n't" do. An
-    entity label that the converter would cut off becomes a name in capitals. names (dict): Name -> label; new ones are added.
+    Spaces are those of the `# text` comment. A multiword token's row is left out if its words spell it, as "do" and "n't" do.
+    An entity label that the converter would cut off becomes a name in capitals. names (dict): Name -> label; gets new ones.
     RETURNS (tuple): The new lines without comments; the text of the comment if the sentence has other words, else "".
     RAISES ValueError: a row has not ten columns, or a multiword token lacks its words.
     """

@@ -178,7 +178,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
     _merge_entities(merged_doc, gold_docs, conflicts)
-    # The groups "calib_..." (rejected and unknown spans) are merged with the labels that they are about.
+    # The groups "calib_..." (rejected and unknown spans) are merged with the groups that they are about.
     for key in dict.fromkeys(key for doc in gold_docs for key in doc.spans if not key.startswith("calib_")):
         _merge_group(merged_doc, gold_docs, key, conflicts)
     _merge_cats(merged_doc, gold_docs, conflicts)
@@ -409,16 +409,21 @@ def _to_spans(doc: Doc, keys: Iterable[_SpanKey]) -> list[Span]:
 
 def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts: GoldConflicts) -> None:
     """Write on merged_doc the spans of group `key` on which gold_docs agree. The others are counted and become unknown."""
-    golds = []
+    golds, unknown_keys = [], dict[_SpanKey, None]()  # a dict as an ordered set
     for doc in (doc for doc in gold_docs if key in doc.spans):
-        unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
-        golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, is_exclusive=False))
+        keys_of_doc = sorted(_span_keys(doc.spans.get(UNKNOWN, ())))
+        unknown_keys |= dict.fromkeys(keys_of_doc)
+        golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), Coverage(keys_of_doc), is_exclusive=False))
     right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
     merged_doc.spans[key] = _to_spans(merged_doc, right)
-    # By a Doc without rejections, all other spans are wrong. So they are in the merged group, except for contradictory spans:
-    # the group REJECTED, which would make all of them unknown, goes.
-    if any(gold.rejected_keys is None for gold in golds):
-        doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in contradictory)
+    # By a Doc without rejections, all other spans are wrong, and so they are by the merged Doc, except for contradictory spans
+    # and those that no such Doc decides. The group REJECTED, which would make all of them unknown, goes.
+    complete = [gold for gold in golds if gold.rejected_keys is None]
+    if complete:
+        is_decided = Coverage(right).overlaps
+        undecided = [key for key in unknown_keys if not is_decided(key) and all(gold.verdict(key) is None for gold in complete)]
+        keys = (*undecided, *contradictory)
+        doubtful = (merged_doc.char_span(*key[:2], label=key[2], alignment_mode="expand") for key in keys)
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]
         if unknown_spans:
             merged_doc.spans[UNKNOWN] = unknown_spans

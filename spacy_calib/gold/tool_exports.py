@@ -75,10 +75,12 @@ class TextAnswers:
         """
         if later.has_all_spans:
             return later
+        is_whole = self.whole and (later.whole or self.has_all_spans)  # categories say nothing about spans beside a later one
         self.spans.update(later.spans)
         self.cats.update(later.cats)
         sampling = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
-        return replace(self, meta={**self.meta, **later.meta, **sampling}, agreed=self.agreed or later.agreed)
+        meta = {**self.meta, **later.meta, **sampling}
+        return replace(self, whole=is_whole, meta=meta, agreed=self.agreed or later.agreed)
 
 
 def queue_meta(meta: Any) -> dict[str, Any]:
@@ -263,8 +265,8 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
         cats = {name: has for answer in answers for name, has in answer.cats.items()}
         uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
         skipped = Counter(f"answers to '{question}'" for question, _ in responses if question not in record[QUESTIONS])
-        base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))  # has text, meta and whole
-        yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped, uncertain=uncertain)
+        is_whole = bool(answers) and all(answer.whole for answer in answers)  # one of them may be about a single span
+        yield TextAnswers(text, spans, cats, is_whole, dict(meta), person=person, skipped=skipped, uncertain=uncertain)
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
@@ -282,8 +284,8 @@ QUESTIONS = "calib_questions"  # key added to records: the questions that ask fo
 def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> None:
     """Add to records of Argilla, under QUESTIONS, which questions ask for labels.
 
-    These are the questions with lists of labels or spans as answers and, if there are none or the pipeline's labels are known,
-    those that `choose_questions` chooses. RAISES C786: several fields could be the text.
+    These are the questions with lists of labels or spans as answers, and those that a label of the pipeline answers. If there
+    are no lists, `choose_questions` chooses. RAISES C786: several fields could be the text.
     """
     for fields in (record["fields"] for record in records):
         if "text" not in fields and len(fields) > 1:
@@ -298,8 +300,10 @@ def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> No
                 isinstance(item, str) or (isinstance(item, dict) and "label" in item) for item in value
             ):
                 questions.add(question)
-    if labels or not questions:
-        questions |= choose_questions(texts, labels)
+    if questions:  # others may ask for comments
+        questions |= {question for question, answers in texts.items() if not answers.keys().isdisjoint(labels)}
+    else:
+        questions = choose_questions(texts, labels)
     for record in records:
         record[QUESTIONS] = questions
 

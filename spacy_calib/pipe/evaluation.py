@@ -144,7 +144,7 @@ def check_evaluable(
 
     corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn
         (CW65) that hardly any prediction of a single pipe is wrong. If no pipe passes, the error is about the first one.
-    RAISES C800 to C804: the predictions of a single pipe are all right or all wrong, or all gold labels are the same. C075,
+    RAISES C800 to C804: the predictions of a single pipe are all right or all wrong, or the gold shows no errors. C075,
         C745: no Doc has scores. C030: no Doc with scores has gold. C005: no score of a token with gold reaches the threshold.
     """
     if len(pipes) == 1:
@@ -245,7 +245,8 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
 def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
     """Return the `calibration_table` of pairs with gold ("errors", "scores" ...), the number of "bins", and "never_right".
 
-    view (JudgedView): The pairs. layer (str): Their annotation. "never_right" lists frequent predictions; it is [] for lemmas.
+    view (JudgedView): The pairs. layer (str): Their annotation. "never_right": labels that are often predicted and never right;
+        [] for lemmas and links, whose labels are not fixed.
     """
     documents = view.documents if view.unit else None  # without a unit nobody knows which pairs are of one document
     figures = calibration_table(

@@ -376,7 +376,7 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
     """Fit the calibration steps of spans. Their context reads the view: features of tokens that the token context computes.
 
-    If the plan has no token context, the view is computed here from the scores that go into the maps, as it is on new texts.
+    If the plan's context is not used for tokens, the view is computed here from the inputs of the maps, as on new texts.
     inputs (FitInputs), data (SpanData): All data, and the spans. plan (CalibrationPlan): How tokens are calibrated.
     tokens (TokenCalibration): Steps of tokens. If only spans use a context, they get one that leaves token scores unchanged.
     """
@@ -486,11 +486,11 @@ def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups
     """Return the fit table, a row for all pairs and one per group: numbers of pairs and hits, raw and cross-validated error.
 
     judged (JudgedPairs): Pairs with out-of-fold scores. maps (GroupedRecalibrator): Fitted recalibrators. n_bins (int): Bins of
-        the errors. groups (Groups): Groups of the rows; if the maps have other groups, each row's `fallback` tells which.
+        the errors. groups (Groups): Groups of the rows; if the maps have others, `fallback` of each group's row tells it.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
-        # In the column "Map" of the printed table, each row gets "one for all tags", for instance, in place of "own".
+        # In the column "Map" of the printed table, the row of a group gets "one for all tags", for instance, not "own".
         fallback = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
         fallbacks = [fallback] * len(groups)
     return _fit_rows(judged, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)

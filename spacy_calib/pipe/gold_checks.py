@@ -126,7 +126,7 @@ def check_outcomes_of(
     """Check that by the gold some predictions of a pipe are right and some wrong. Warn (CW65) if hardly any is wrong.
 
     watch (GoldWatch): It has counted the gold. corpus (ScoredCorpus): The pipe's scores with gold. silent (bool): Do not warn.
-    min_expected (float): Gold in which each token is "O" is an error if by the scores at least so many tokens are not.
+    min_expected (float): Gold without any label ("O" or no category) is an error if by the scores so many units have one.
     RAISES C800 to C804: all gold labels are the same, or the predictions are all right or all wrong.
     """
     warning_fields = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)

@@ -174,7 +174,7 @@ def shown_names(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_columns(pipe: Calibrator) -> dict[str, str]:
-    """Return name in the label map -> label to display, if no other label has the name; {} unless the pipe is pretrained."""
+    """Return name in the label map -> label to display, if another and the only one; {} unless the pipe is pretrained."""
     if pipe.fit_info.pretrained is None:
         return {}
     label_map = map_of(pipe.source) or {}

@@ -197,6 +197,8 @@ def test_a_fit_forgets_the_cut_offs_and_adapting_keeps_them(applied, entity_dev,
     (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
     (["-r", 0.9, "-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
     (["-r", 0.9, "--per", "group"], "Option --per must be all or label with --recall, but 'group' was given."),
+    (["-p", "PER=.9", "-r", 0.8], "Option --recall must be left out with a precision of each label, but 0.8 was given."),
+    (["-p", "PER=.9", "--per", "group"], "Option --per must be all or label with a precision of each label, but 'group' was given."),
 ])  # fmt: skip
 def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):
     refuses(calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out"), sentence)

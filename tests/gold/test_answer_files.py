@@ -145,6 +145,22 @@ def test_meta_of_others_is_left_alone(meta, tmp_path):
         assert (answer.spans, answer.whole, answer.meta) == ({TextSpan(9, 12, "P"): True}, True, {})
 
 
+@pytest.mark.parametrize(("extra", "cats"), [
+    ({"note": "clear"}, {}),  # a comment
+    ({"topics": ["news"]}, {"news": True}),
+    ({"kind": "GPE"}, {"GPE": True}),  # a label of the pipeline
+])  # fmt: skip
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.filterwarnings("ignore:.*CW56")
+def test_other_questions_do_not_say_that_spans_nobody_was_asked_about_are_wrong(extra, cats, is_last, tmp_path):
+    asked = {**argilla(TEXT, [ANNA]), "metadata": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"}}
+    others = {question: [{"value": value, "status": "submitted"}] for question, value in extra.items()}
+    asked["responses"] = {**asked["responses"], **others} if is_last else {**others, **asked["responses"]}
+    (answer,) = read_answers(write(tmp_path / "a.json", [asked], array=True), {"P", "GPE"})
+    assert (answer.spans, answer.cats, answer.whole) == ({TextSpan(0, 4, "P"): True}, cats, False)
+    assert answer.skipped == ({"answers to 'note'": 1} if "note" in extra else {})
+
+
 def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_path, monkeypatch):
     """As many categories as texts would else make a value for each of them in each text."""
     records = [{"id": i, "text": f"text {i}", "label": [f"c{i}"]} for i in range(4)]
@@ -272,3 +288,11 @@ def test_what_counts_characters_by_its_own_words_is_not_read_anew(tmp_path, key)
     text = "\U0001f600 Anna Kovac left"
     record = {"text": text, key: [{"start": 3, "end": 13, "label": "X"}], **({"answer": "accept"} if key == "spans" else {})}
     assert [*read_answers(write(tmp_path / "x.jsonl", [record]))[0].spans] == [TextSpan(3, 13, "X")]
+
+
+def test_categories_do_not_make_a_later_answer_about_one_span_one_about_all():
+    categories, one_span = TextAnswers("a b", cats={"news": True}, whole=True), TextAnswers("a b", {TextSpan(0, 1, "P"): True})
+    assert replace(categories, cats={"news": True}).add(one_span).whole is False
+    all_spans = TextAnswers("a b", {TextSpan(0, 1, "P"): True}, whole=True)
+    assert replace(all_spans, spans=dict(all_spans.spans)).add(one_span).whole is True  # it corrects one of them
+    assert replace(all_spans, spans=dict(all_spans.spans)).add(categories).whole is True

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
 
 from spacy_calib.annotations import get_annotation
 from spacy_calib.annotations.span_events import span_hits
@@ -110,6 +111,23 @@ def test_contradictory_spans_of_a_group_are_neither_right_nor_wrong():
     keys = [(0, 2, NLP.vocab.strings["P"]), (3, 4, NLP.vocab.strings["P"])]
     assert span_hits(example, group, keys, "exact").tolist() == [-1, 0]
     assert (group.aligned_gold(example) != 0).tolist() == [False, False, True, True]
+
+
+def test_spans_that_nobody_decided_stay_unknown():
+    first, second, third = (gold_doc((0, 2, "PER"), group=True) for _ in range(3))
+    for doc in (first, second):
+        doc.spans["calib_unknown"] = [Span(doc, 3, 4)]  # "Tarvo": a span without a label
+    answered = gold_doc((3, 4, "LOC"), group=True, rejected=[])
+    predicted = [(0, 2, NLP.vocab.strings.add("PER")), (3, 4, NLP.vocab.strings.add("LOC"))]
+
+    def hits(*docs):
+        return span_hits(
+            Example(NLP.make_doc(first.text), merge_gold(first, docs)), get_annotation("spans:sc"), predicted, "exact"
+        )
+
+    assert hits(first, second).tolist() == [1, -1]
+    assert hits(first, third).tolist() == [1, 0]  # by the third Doc nothing else is a span
+    assert hits(first, second, answered).tolist() == [1, 1]
 
 
 def test_arcs_that_differ_are_unknown():

@@ -202,7 +202,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     ) -> dict[str, Any]:
         """Return raw and calibrated errors over all tags (SMCE) and by tag frequency group (GMCE), and further metrics.
 
-        Each error has a noise floor, which perfectly calibrated scores would show on this data, and a 95 % interval.
+        Each calibrated SMCE and GMCE has a noise floor, which perfectly calibrated scores would show here, and a 95 % interval.
         P, y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
         Number of tag frequency groups; None takes the groups of the fit. seed (int): Seed of floors and intervals.
         RETURNS (dict): "tokens" (number of units), "pairs" (number), "accuracy"; "errors": a row for all tags, one for each

@@ -300,7 +300,7 @@ def _restore_prefix(
         for top, logprob in tops
         if top and abs(logprob - token_logprob) < _TOLERANCE and (token.endswith(top) or top.strip() == token.strip())
     ]
-    if not bare_tokens or token in dict(tops):  # nothing is missing
+    if not bare_tokens or token in dict(tops):  # the prefix is not known, or nothing is missing
         return tops
     prefix = token[: -len(bare_tokens[0])] if token.endswith(bare_tokens[0]) else b""
     return tuple((token if top == bare_tokens[0] else prefix + top, logprob) for top, logprob in tops)

@@ -42,7 +42,7 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """An answer. items: (token, log-probability, top tokens) of each. outcome: "", "cut", "filtered", "refused" or "called"."""
+    """An answer. items: (token, log-probability, top tokens) by step. outcome: "", "cut", "filtered", "refused" or "called"."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
@@ -175,7 +175,7 @@ def _get_tops(tops: Any) -> list[Top]:
     if isinstance(tops, Mapping) and "candidates" not in tops:
         return [(_get_bytes(token), logprob) for token, logprob in tops.items()]
     candidates = tops if _is_list(tops) else get(tops, "candidates")
-    if candidates is None:  # None: no top tokens. Another object without candidates raises a TypeError below.
+    if candidates is None:  # None: no top tokens; other objects that are no list raise a TypeError below
         candidates = tops or ()
     pairs = [(_get_bytes(top), _get_logprob(top)) for top in candidates]
     # The most likely first, after those without a number, which `Answer` leaves out.

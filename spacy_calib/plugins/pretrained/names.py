@@ -120,8 +120,9 @@ def match_lists(types: Any, columns: Mapping[str, Floats], starts: Any, ends: An
 
     types: Type of each entity, such as "ORG". columns (Mapping): COLUMNS by name, for the tokens of all entities, one entity
     after the other. Other arguments: indices in the columns, (n,). `firsts` and `lasts`: first and last token of the entity.
-    `starts` and `ends`: first token without the article, and the token after the last one without the possessive. Both are
-    compared, as "The Guardian" may be listed. RETURNS (dict): Evidence for the type ("place"), and against it ("..., but ...").
+    `starts` and `ends`: first token without the article, and the token after the last one without the possessive. All are
+    compared, as "The Guardian" and "McDonald's" may be listed. RETURNS (dict): Evidence for the type ("place"), and against it
+    ("..., but ...").
     """
     is_person, is_location, is_organization = (np.isin(types, names) for names in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths, is_long = ends - starts, ends - starts > 1
@@ -129,7 +130,7 @@ def match_lists(types: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
 
     def is_listed(kind: str) -> Any:
-        # Bit n - 1 at a token: a listed phrase of n tokens begins there. No phrase has over 60 tokens, as int64 has 64 bits.
+        # Bit n - 1 at a token: a listed phrase of n tokens begins there. 60: an int64 has 64 bits, and no phrase has as many.
         return np.any([(columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60)) & 1 for first, n in ranges], axis=0)
 
     def count_words(kind: str) -> Any:  # number of words of each entity that are in a list

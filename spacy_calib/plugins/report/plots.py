@@ -96,7 +96,7 @@ def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, 
     """Draw a picture of `calib evaluate`.
 
     name (str): "reliability", "top", "groups", "tags", "errors", "coverage" or "slices". rows (Sequence[dict]): Its numbers, by
-    `plot_data.picture_rows`; for "slices" a row of errors each. on_page (bool): Draw it narrow, and without histograms.
+    `plot_data.picture_rows`; for "slices" a row of errors each. title (str): Above it. on_page (bool): Narrow, no histograms.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
     if name in ("errors", "slices"):
@@ -161,7 +161,7 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
     for name, look in LOOKS.items():
         draw_curve(ax, getattr(panel, name), name, look)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    if panel.note:  # between diagram and title, which is moved up by 12 points for each of its lines
+    if panel.note:  # between diagram and title, which is moved up by 12 points for each line of the note
         ax.set_title(drawable(panel.title), fontsize="medium", fontweight="bold", pad=8 + 12 * (panel.note.count("\n") + 1))
         ax.text(
             0.5, 1.02, drawable(panel.note), transform=ax.transAxes, ha="center", va="bottom", fontsize="small", color=QUIET

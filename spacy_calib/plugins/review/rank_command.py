@@ -254,7 +254,7 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
 
 
 def show_sample(result: dict[str, Any]) -> None:
-    """Print how many answers about a random sample probably give or confirm a cut-off; nothing if `result` has no sample."""
+    """Print how many answers about a random sample probably give or confirm a cut-off; nothing without entities to sample."""
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return

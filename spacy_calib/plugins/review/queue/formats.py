@@ -31,7 +31,7 @@ _PARTIAL_UNITS = ("token", "entity")  # units that are shown within a longer tex
 
 
 def to_record(task: Task) -> dict[str, Any]:
-    """Return a task as a dict: _COLUMNS except "label", "marks" (its spans), an audit's fields, "drawn" (how it was chosen)."""
+    """Return a task as a dict: _COLUMNS without "label", and "marks" (spans), "drawn" (how chosen) and fields of an audit."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
     return {**record, **(task.audit_fields or {}), "drawn": task.sampling}

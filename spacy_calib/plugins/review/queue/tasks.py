@@ -40,7 +40,7 @@ class Task:
     None for documents. start, end (int | None): First token in the Doc, and the one after the last; None if the unit is a
     document with a label. words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int):
     Position in the queue, from 1. score, raw (float): Probability that the unit is right, after and before calibration; raw is
-    None in an audit if the gold label has none. priority (float): Sort key, highest first. alternatives (dict): Label ->
+    None in an audit of spans, arcs or several labels. priority (float): Sort key, highest first. alternatives (dict): Label ->
     calibrated probability, highest first, of a token or document with one label, or of the word in `focus`. gold (str | None):
     Gold label of a token or document. right (bool | None): Whether the unit is right; None if unknown. audit_fields (dict |
     None): Only of an audit: "kind" (of error), "suggestion" (likelier label), "suggestion_score", "suggested_text" (if it is
@@ -185,7 +185,7 @@ def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, 
 
 
 def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
-    """Return tag -> calibrated probability for the tags of a token, highest first; the corpus lacks very improbable tags."""
+    """Return tag -> calibrated probability for the tags of a token, highest first; those below the threshold are not in it."""
     entries = slice(corpus.indptr[token], corpus.indptr[token + 1])
     scores = zip(corpus.tags[entries].tolist(), corpus.tag_calibrated[entries].tolist(), strict=True)
     return {corpus.names[tag]: score for tag, score in sorted(scores, key=lambda pair: -pair[1])}
@@ -199,5 +199,5 @@ def find_doubtful_word(corpus: ScoredCorpus, first: int, last: int, doubts: Floa
     """
     token = first + int(np.nanargmax(doubts[first:last]))
     scores, label = sort_tags(corpus, token), corpus.names[corpus.labels[token]]
-    score = scores.pop(label, float(corpus.calibrated[token]))  # a very improbable label is not among the scores
+    score = scores.pop(label, float(corpus.calibrated[token]))  # a label below the threshold is not among the scores
     return str(corpus.words[token]), {label: score, **dict(list(scores.items())[:N_ALTERNATIVES])}
