@@ -120,18 +120,18 @@ class Annotation(ABC):
         """Return for each of n labels whether the gold decides if it is right, shape (n,).
 
         units, hashes: Unit index (0 for a document) and hash of each label. Without yes/no answers the gold decides about all
-        labels of a unit that has a gold label. With yes/no answers it decides only about rejected labels and, at other tokens,
-        about gold labels.
+        labels of a unit that has a gold label. With yes/no answers it decides only about rejected labels, and about the gold
+        label of a document, or of a token without rejected labels.
         """
         gold, rejections = self.aligned_gold(example)[units], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
-        # If labels of a token were rejected, its gold label is left out: it would count only where it is predicted, and only as
-        # right. Categories are kept, since each category of a document has an answer of its own.
-        units_without_gold = set() if self.kind.of_documents else {token for token, _ in rejections}
+        # The gold label of a token with rejected labels corrects these. It is left out, as only corrections that the component
+        # scored would count, always as right. A document has a separate answer to each category.
+        corrected_tokens = set() if self.kind.of_documents else {token for token, _ in rejections}
         is_known = []
         for unit, label, gold_label in zip(units.tolist(), hashes.tolist(), gold.tolist(), strict=True):
-            is_gold_label = label == gold_label and unit not in units_without_gold
+            is_gold_label = label == gold_label and unit not in corrected_tokens
             is_known.append(is_gold_label or (unit, label) in rejections)
         return np.array(is_known, dtype=bool)
 

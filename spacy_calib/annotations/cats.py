@@ -76,8 +76,7 @@ class CatsAnnotation(DocumentAnnotation):
 
     def values(self, doc: Doc) -> dict[str, float]:
         """Return category -> value in `doc.cats`, for the annotation's categories that have a number there."""
-        names = self.labels or doc.cats
-        return {name: value for name in names if (value := _value(doc, name)) is not None}
+        return {name: value for name in self.labels or doc.cats if (value := _value(doc, name)) is not None}
 
     def label_at(self, doc: Doc, unit: int) -> str:
         values = self.values(doc)

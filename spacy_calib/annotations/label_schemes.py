@@ -57,7 +57,7 @@ class LabelScheme:
 
     @cached_property
     def unused_hashes(self) -> frozenset[int]:
-        """The hashes of `unused_labels`."""
+        """The hashes of `unused_labels`, the labels of the component that the gold never uses."""
         return frozenset(map(get_string_id, self.unused_labels))
 
     def name(self, label: str) -> str:

@@ -55,9 +55,8 @@ def _effects_at_cutoffs(documents: Ints, n_missed: Ints, share: float) -> Floats
     """Return the design effect of documents (Kish 1965) at each cut-off: how many scores are worth one independent score.
 
     If few scores are missed, they may be of different documents by chance and show no effect; so the effect is at least the one
-    at a cut-off that misses five times the allowed share (at most half).
+    at a cut-off that misses five times the allowed share (at most half). share (float): Allowed share of missed scores.
     documents (Ints): Document of each score, lowest score first. n_missed (Ints): Number of scores missed at each cut-off.
-    share (float): Allowed share of missed scores.
     """
     effects = design_effects(documents)
     n_missed_wider = max(1, int(min(_WIDER * share, 0.5) * len(documents)))

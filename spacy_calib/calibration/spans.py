@@ -78,11 +78,10 @@ class SpanRecalibrator(Serializable):
     """Maps spans to probabilities: logistic regression on features of a span, with intercept and slope per group of labels.
 
     An L2 penalty (half the squared norm of the coefficients of standardised features) shrinks the maps of small groups towards
-    the common map.
+    the common map. fallback_ (str): Why raw scores are returned unchanged, or "".
     groups (Groups): Groups of the span labels. n_spans_, n_hits_ (int): Number of spans of the fit, and of right ones.
-    fallback_ (str): Why raw scores are returned unchanged, or "".
     center_, scale_, weights_ (Floats), intercept_ (float): Mean, deviation and weight of each feature, and the intercept.
-    n_further_ (int): Number of further scores of a span that are features; 0 to ignore those that spans have.
+    n_further_ (int): Number of `further_scores` of each span that were features in the fit. If it is 0, `predict` ignores them.
     """
 
     groups: Groups = saved_field(Groups.read)

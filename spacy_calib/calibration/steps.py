@@ -107,7 +107,7 @@ class CalibrationStep(Protocol):
 
 
 class Cut:
-    """The step that drops the predictions below the threshold which only a scaling needed (INPUT_ONLY)."""
+    """The step that drops the INPUT_ONLY predictions: they are below the threshold, and only a scaling has read them."""
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Return the predictions that are not INPUT_ONLY; their levels become None if all are KEPT."""

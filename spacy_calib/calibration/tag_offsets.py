@@ -14,8 +14,7 @@ from .solvers import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 # The greatest offset: without a penalty, that of a tag whose pairs all hit would be infinite.
 _FARTHEST = 15.0
 # Newton's method takes at most so many steps, and ends with one shorter than the tolerance.
-_STEPS = 60
-_TOLERANCE = 1e-9
+_STEPS, _TOLERANCE = 60, 1e-9
 # Candidate strengths, in equal steps of the logarithm, the strongest first.
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
 # Strengths that `average_offsets` averages over, the strongest first; no offsets at all have half of the prior probability.
@@ -23,8 +22,7 @@ _FEW_STRENGTHS = (256.0, 64.0, 16.0, 4.0, 1.0)
 # The prior probability that a unit is an outlier, and the strength for its offset: a standard deviation of 4.
 _OUTLIER_SHARE, _OUTLIER_STRENGTH = 1 / 20, 1 / 16
 # The search ends after so many strengths in a row without gain, and finds offsets to this tolerance.
-_PATIENCE = 3
-_SEARCH_TOLERANCE = 1e-3
+_PATIENCE, _SEARCH_TOLERANCE = 3, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +145,10 @@ class _OffsetProblem:
     ) -> list[tuple[Floats, Floats]]:
         """Average the offsets of each solution (offsets, log evidence) with those of outliers, by P(the unit is an outlier)."""
         outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)
-        # The problem `outliers` has other weights, so only the gain of its offsets in evidence is comparable.
-        outlier_evidence = np.log(_OUTLIER_SHARE) + self.evidence_without() + evidence - outliers.evidence_without()
+        # The weights of `outliers` count many confident errors in one document as one, so its evidence is that of other data.
+        # Only the gain by its offsets (evidence - outliers_without) is comparable; it is added to the evidence without offsets.
+        evidence_without, outliers_without = self.evidence_without(), outliers.evidence_without()
+        outlier_evidence = np.log(_OUTLIER_SHARE) + evidence_without + evidence - outliers_without
         mixture = []
         for offsets, usual_evidence in solutions:
             total = np.logaddexp(np.log1p(-_OUTLIER_SHARE) + usual_evidence, outlier_evidence)  # of both cases

@@ -15,7 +15,7 @@ from ..pairs.pairing import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 
-# Added to the sums of each Doc before its means are taken: ten average tokens (number, top scores, entropies).
+# Added to the sums of each Doc (rows: number of tokens, top scores, entropies) before its means are taken: ten average tokens.
 _PRIOR_SUMS = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
@@ -37,7 +37,6 @@ class TokenScores:
     """
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
-        """Compute the attributes. The arguments are the first ones that the class describes."""
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         self.log_odds = log_odds(scores)
         self.is_top: Flags = find_top(rows, scores)
@@ -106,11 +105,13 @@ class DocumentConfidence(Feature):
         Means are over the scored tokens of the Doc and ten average tokens, so that those of short Docs vary less.
         """
         doc_of_token, n_docs = tokens.words.docs, len(tokens.words.starts) - 1
-        values = tokens.is_scored, sigmoid(tokens.top_log_odds[0]), tokens.entropy
+        highest_log_odds = tokens.top_log_odds[0]  # row 1 has those of the second entries
+        values = tokens.is_scored, sigmoid(highest_log_odds), tokens.entropy
         # Unlike np.sum, bincount gives the same sums, to the last bit, in any batch; the last bit can change a fit.
-        sums = _PRIOR_SUMS + [np.bincount(doc_of_token, column * tokens.is_scored, n_docs) for column in values]
-        confidence, entropy = (sums[1:] / sums[0])[:, doc_of_token]  # sums[0]: number of tokens
-        return confidence, entropy, confidence * tokens.top_log_odds[0]
+        doc_sums = [np.bincount(doc_of_token, column * tokens.is_scored, n_docs) for column in values]
+        n_tokens, score_sums, entropy_sums = _PRIOR_SUMS + doc_sums  # arrays by Doc
+        confidence, entropy = (score_sums / n_tokens)[doc_of_token], (entropy_sums / n_tokens)[doc_of_token]
+        return confidence, entropy, confidence * highest_log_odds
 
 
 class FurtherScoresFeature(Feature):

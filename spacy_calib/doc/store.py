@@ -100,13 +100,13 @@ def _low_bits(label: str) -> int:
 class Block(BlockData):
     """The scores that one pipe stored on one Doc: a dict of arrays (see COLUMNS), with a row for each token, or for the Doc.
 
-    In `doc.user_data` a Block replaces the plain dict that was read from a file; msgpack and pickle write it as a plain dict. A
-    copy that spaCy makes has no key until it is read (`_opened`).
+    In `doc.user_data` a Block replaces the plain dict that was read from a file; msgpack and pickle write it as a plain dict.
     data (dict): The arrays. annotation (Annotation): Reads the labels that were scored. text (int | None): Whole hash of the
-    scored text; None for a block from a file, which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`.
-    begin, end (int): The stretch of the Doc's text that was scored, in characters. `fits` sets the other attributes. is_whole
-    (bool): Whether the stretch is the whole Doc. columns (dict): Name in COLUMNS -> sequence of values, None if missing. spans
-    (dict): (start, end, label) of a span, in characters from `begin` -> its scores.
+    scored text; None for a block from a file, which has only TEXT_BITS of it. key (tuple | None): Key in `doc.user_data`; None
+    for a copy that spaCy made with the Doc, until scores of the copied Doc are read. begin, end (int): The stretch of the Doc's
+    text that was scored, in characters. The method `fits` sets three more attributes. is_whole (bool): Whether the stretch is
+    the whole Doc. columns (dict): Name in COLUMNS -> sequence of values, None if missing. spans (dict): (start, end, label) of
+    a span, in characters from `begin` -> its scores.
     """
 
     __slots__ = ("annotation", "begin", "columns", "end", "is_whole", "key", "spans", "text", "_last_fit")
@@ -428,7 +428,7 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
-    """Find the scores of prefix `attr` by a span's characters and label; None if it has none, or its tokens' labels changed."""
+    """Return a span's scores of prefix `attr`; None if it has none, or its tokens or their labels changed after the scoring."""
     start, end = span.start_char, span.end_char
     for block in blocks_on(span.doc, attr, start, end):
         values = block.spans.get((start - block.begin, end - block.begin, span.label_))
@@ -438,7 +438,7 @@ def find_span(span: Span, attr: str) -> SpanValues | None:
 
 
 def _has_its_tokens(span: Span) -> bool:
-    """Return whether a span's tokens are at its characters. In span groups spaCy keeps old offsets if tokens were merged."""
+    """Return whether a span's tokens are at its characters: not in a span group if tokens were merged since it was made."""
     doc, last = span.doc, span.end - 1
     return last < len(doc) and (doc[span.start].idx, doc[last].idx + len(doc[last])) == (span.start_char, span.end_char)
 

@@ -49,7 +49,7 @@ def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
 
     def calib_error(code: str, **values: object) -> CalibError:
         """Return the error with this code. values: The fields of its sentence; long user input is cut to 40 characters."""
-        pipe = str(values["name"]) if code in UNREADABLE else ""
+        pipe = str(values["name"]) if code in UNREADABLE else ""  # sentences with these codes have the pipe's name as a field
         for key in _QUOTED_FIELDS & values.keys():
             if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
                 values[key] = brief(values[key])

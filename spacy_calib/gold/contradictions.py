@@ -256,7 +256,7 @@ def _write_rejected_labels(
 ) -> None:
     """Write on merged_doc the labels of tokens that any of gold_docs rejects and none accepts, in a span group.
 
-    Nothing is written if a Doc without rejections has tags, since all labels but these are wrong anyway.
+    Nothing is written if a Doc without rejections has tags: its tags show anyway that all other labels are wrong.
     labels_of_tokens (list): The merged labels of each token, layer -> label; if a Doc rejects the tag that others accept, the
     token's tag, lemma, part of speech and features become None (unknown). conflicts (GoldConflicts): Counts such tags.
     """
@@ -270,7 +270,7 @@ def _write_rejected_labels(
             continue
         labels = labels_of_tokens[span.start]
         verdicts = [False, True] if labels["TAG"] == label else [False]  # True if another Doc accepts the label
-        if conflicts.note("TAG", verdicts):
+        if conflicts.note("TAG", verdicts):  # counts the verdicts, and returns whether they differ
             labels |= dict.fromkeys(("TAG", "LEMMA", "POS", "MORPH"))  # None: unknown
         else:
             rejected_spans.append(span)

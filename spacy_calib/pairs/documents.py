@@ -110,9 +110,8 @@ def folds_of(documents: Ints, n_folds: int) -> Ints:
 def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Progress = UNREPORTED) -> Floats:
     """Score each pair by a model that was fitted on the other folds.
 
-    folds (Ints): Fold of each of n > 0 pairs, from 0; each fold has a pair.
+    folds (Ints): Fold of each of n > 0 pairs, from 0; each fold has a pair. RETURNS (Floats): The scores, shape (..., n).
     score (Callable): (train, test) -> scores of the test pairs, shape (..., n_test). Both are indices of pairs.
-    RETURNS (Floats): Shape (..., n).
     """
     scores = np.empty(0)
     for fold in progress.track(range(int(folds.max(initial=-1)) + 1)):

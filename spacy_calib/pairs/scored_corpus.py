@@ -56,8 +56,7 @@ class ScoredCorpus:
     right (NDArray[int8]): Whether the predicted label is a gold label: 1 or 0, -1 without label or gold.
     rows, tags, columns (Ints): Token of each of the m scores, ascending; its tag, an index in names; its column in the source.
     tag_raw, tag_calibrated (Floats): The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is
-    a gold label: 1 or 0, -1 without gold.
-    origins (tuple[dict, ...]): "line", "file", "id", "meta" of each Doc, or ().
+    a gold label: 1 or 0, -1 without gold. origins (tuple[dict, ...]): "line", "file", "id", "meta" of each Doc, or ().
     """
 
     names: tuple[str, ...]

@@ -53,8 +53,9 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
     token_prior, span_prior = TOKEN_PRIOR, SPAN_PRIOR
     if pipe.fit_info.pretrained is not None:
         token_prior, span_prior = PRETRAINED_TOKEN_PRIOR, PRETRAINED_SPAN_PRIOR
-    tokens, token_step, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, token_prior)
-    span_fit, span_step = adapt_spans(inputs.spans, state_before.spans, view, span_prior)
+    token_results = adapt_tokens(inputs, state_before.tokens, groups, token_prior)
+    tokens, token_step, judged_pairs, unlabelled_pairs, token_features = token_results
+    span_fit, span_step = adapt_spans(inputs.spans, state_before.spans, token_features, span_prior)
     texts_before, overlap = state_before.seen_texts, state_before.overlap_with(inputs.texts)
     summary = {
         "docs": inputs.n_docs,
@@ -64,7 +65,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         "spans": None if span_step is None else span_step.describe(inputs.source.span_labels),
     }
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
-    record = None  # statistics of the documents, which at least two with tokens can give
+    record = None  # statistics of the documents; None for a single one
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, span_fit, unlabelled_pairs)
     state = replace(
@@ -76,8 +77,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         info=replace(state_before.info, adaptations=[*state_before.info.adaptations, summary]),
     )
     warn_of_adaptation(pipe, inputs.n_docs, overlap)
-    pairs_with_errors = None if record is None else judged_pairs  # a single document has no out-of-fold scores
-    save_errors(pipe, inputs, pairs_with_errors, groups, span_fit, state_before.spans.groups)
+    save_errors(pipe, inputs, judged_pairs, groups, span_fit, state_before.spans.groups)
     return state, judged_pairs, span_fit
 
 

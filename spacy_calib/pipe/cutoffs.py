@@ -62,9 +62,9 @@ def precision_cutoffs(
     pairs (JudgedPairs): Predictions with gold. precision (float | Mapping): One for all, or label -> precision.
     confidence (float): Confidence that the precision is reached, in (0, 1).
     per (str): "all": one cut-off, under the key "all"; "label" or "group": one for each label or group, under its name.
-    sample (SampledAnswers | None): The random sample that gave `pairs`; None for other gold. If a key was sampled above former
-        cut-offs, its answers below the highest of these are left out. If all others may be accepted, that former cut-off
-        stays; else a new one is found, or none.
+    sample (SampledAnswers | None): The random sample that gave `pairs`; None for other gold. If it was drawn above former
+        cut-offs, each key uses only answers that reach the highest one among its answers. If all answers used may be
+        accepted, the key keeps this former cut-off, as lower scores are unknown; else it gets a higher one, or none.
     RETURNS (tuple): The cut-offs; a dict with "event" (when a span is right, None for documents), the fields of the saved
         cut-offs, and "rows": per "key" the "cutoff", number of "entities" (or "documents"), number "kept" (accepted), "share"
         (kept / all), "precision" (right / kept), and "low" and "high", the prediction interval of the precision.

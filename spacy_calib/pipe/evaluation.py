@@ -206,8 +206,7 @@ def _evaluate_slices(corpus: ScoredCorpus, view: JudgedView, slice_of_doc: Seque
     """Return errors of predicted labels in each slice of the Docs, from `judge_slices`. slice_of_doc: Slice of each or None."""
     indices = predicted_indices(corpus, view)
     docs = corpus.docs[view.starts[indices]]  # a unit belongs to the Doc of its first token
-    slices = slices_by(slice_of_doc, docs, indices)
-    return judge_slices(view, slices, indices, view.n_bins, view.seed)
+    return judge_slices(view, slices_by(slice_of_doc, docs, indices), indices, view.n_bins, view.seed)
 
 
 def judged_views(

@@ -183,7 +183,10 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
 
 
 def shown_keys(pipe: Calibrator) -> dict[str, str]:
-    """Return `shown_columns`, and label -> name to display if it differs ("name (label)" if several labels share the name)."""
+    """Return label of the component, or name in the label map -> text to display in its place, if that differs.
+
+    For a label it is the name, "name (label)" if several labels share the name, or "" if the label has no scores.
+    """
     names = shown_names(pipe)
     n_labels = Counter(names.values())
     keys = {label: name if n_labels[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}

@@ -149,7 +149,7 @@ class StepScorer:
     """Scores states of spaCy's parser or recognizer for a batch of Docs; only this class knows how spaCy encodes states.
 
     pipe (Any): A parser or recognizer. step_model (ParserStepModel): What its model predicted for the batch. unseen_score
-    (float | None): Score of the classes (transitions) not seen in training; None for the lowest score of each state.
+    (float | None): Score that classes (transitions) not seen in training get; None gives them the lowest score of their state.
     width (int): Number of features of a state; each is a token, such as the top of the stack.
     """
 
@@ -158,11 +158,11 @@ class StepScorer:
         self._unseen_score, self._unseen_classes = unseen_score, sorted(pipe.model.attrs["unseen_classes"])
         self.step_model = step_model
         state2vec = step_model.state2vec  # the layer from the features of a state to its hidden vector
-        if state2vec.get_dim("nP") == 1:
-            # With one maxout piece spaCy's greedy parser leaves out the ReLU of its step model.
+        if state2vec.get_dim("nP") == 1:  # number of maxout pieces
+            # The step model has a ReLU then, but spaCy's greedy parser has none. Score as that does: a maxout of one piece.
             state2vec = precompute_hiddens(len(docs), step_model.tokvecs, pipe.model.get_ref("lower"), activation="maxout")
         if isinstance(state2vec.ops, CupyOps):
-            # On a GPU it would only compute the mask for a backward pass, and send data there at each step.
+            # The layer computes on the CPU, and uses `ops` only to copy a mask for training: to the GPU, at each step.
             state2vec.ops = state2vec.numpy_ops
         self._state2vec, self.width = state2vec, state2vec.get_dim("nF")  # nF: number of features
 
@@ -192,7 +192,7 @@ def step_scorer(
     """Run the model of a parser or recognizer on non-empty Docs, and yield the scorer of their states.
 
     widths: Numbers of state features that the caller can make. code: The error that is raised if the model has another number.
-    unseen_score: Score of the classes not seen in training; None for the lowest score of each state.
+    unseen_score: Score that classes not seen in training get; None gives them the lowest score of their state.
     """
     set_dropout_rate(pipe.model, 0.0)
     step_model = pipe.model.predict(docs)

@@ -204,6 +204,7 @@ class DocTensorSource(Source):
         return self._labels
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
+        """Set the labels that the pipe saved, as spaCy doubles "$" in those of a config. RETURNS: Whether they differ."""
         labels = self._labels
         self._labels = restore_dollars(saved_labels, labels)
         return self._labels != labels

@@ -208,7 +208,10 @@ def _place_on_doc(name: str) -> str:
 
 
 def _document_value(doc: Doc, name: str) -> Any:
-    """Return the value that a Doc stores under a name, or None. RAISES C281: no such extension."""
+    """Return doc.cats for the name "cats", doc._.NAME for "_.NAME", else doc.user_data[name]; None if there is no value.
+
+    RAISES C281: the extension NAME does not exist. C290: it is of a calib pipe.
+    """
     if name == CATS:
         return doc.cats or None
     if not name.startswith(EXTENSION):

@@ -104,9 +104,7 @@ class Scaling(Part):
         """Return "name", "biased", "temperature", "ridge" and "size" (number of parameters) for `calib info`."""
         size = self.size()
         temperature = float(1.0 / max(self.factor_[0], 1e-12))
-        return {
-            "name": self.registered, "biased": self.biased, "temperature": temperature, "ridge": self.ridge_, "size": size,
-        }  # fmt: skip
+        return {"name": self.registered, "biased": self.biased, "temperature": temperature, "ridge": self.ridge_, "size": size}
 
     def fit(
         self, pairs: Pairs, n_tags: int, start: Scaling | None = None, ridge: float | None = None, tolerance: float = _TOLERANCE
@@ -164,15 +162,15 @@ class Scaling(Part):
 
         def loss(i: int) -> float:
             """Return the out-of-fold log loss with the i-th ridge, and keep the scaling fitted on the whole sample."""
-            candidate = self.clone().fit(sample, n_tags, scalings.get(default_index), RIDGES[i], _RIDGE_TOLERANCE)
-            scalings[i] = candidate
+            start = scalings.get(default_index)  # None for the default ridge, which is fitted first
+            scalings[i] = candidate = self.clone().fit(sample, n_tags, start, RIDGES[i], _RIDGE_TOLERANCE)
 
             def score(train: Ints, test: Ints) -> Floats:
                 return candidate._refit(sample.take(train), n_tags, _RIDGE_TOLERANCE).scale_pairs(sample.take(test))
 
             scores = cross_fit(folds, score)
-            probabilities_of_gold = np.where(sample.hits, scores, 1.0 - scores)
-            return -float(np.log(np.maximum(probabilities_of_gold, LEAST)).sum())
+            likelihoods = np.where(sample.hits, scores, 1.0 - scores)  # P(right) of hits, P(wrong) of other pairs
+            return -float(np.log(np.maximum(likelihoods, LEAST)).sum())
 
         return scalings[descend(default_index, len(RIDGES), loss)]
 
@@ -196,15 +194,15 @@ class Scaling(Part):
     def scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None = None) -> Floats:
         """Return the scaled probabilities of n entries; those of a token depend on all its entries and on no other token.
 
-        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, (n,), for all tags of a token above FLOOR.
-        is_input (NDArray[bool] | None): Whether an entry influences the others of its token: False below FLOOR. None: all do.
-        RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
+        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, (n,): all tags of a token that reach FLOOR, and
+        perhaps lower ones. is_input (NDArray[bool] | None): Whether an entry influences the others of its token, as lower ones
+        must not; None if all do. RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
         """
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
         probabilities = as_probabilities("scores", scores)
-        arrays = {"row": rows, "tag": tags, "flag": probabilities if is_input is None else is_input}
-        check_lengths(type(self).__name__, "score", len(probabilities), arrays)
+        flags_to_check = {} if is_input is None else {"flag": is_input}
+        check_lengths(type(self).__name__, "score", len(probabilities), {"row": rows, "tag": tags, **flags_to_check})
         if not len(probabilities):
             return np.zeros(0)
         ascending = bool((rows[1:] >= rows[:-1]).all())

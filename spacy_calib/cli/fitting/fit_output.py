@@ -103,7 +103,7 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
 
 
 def _show_fit_data(info: FitInfo) -> None:
-    """Print warnings about gold that is too little or lacks tokens, and on which data label frequencies were counted."""
+    """Warn if the gold of a fit was too little or had no tokens; print on which data the label frequencies were counted."""
     if sentence := too_little_gold(info):
         msg.warn(sentence)
     if not info.tokens and info.spans is not None:

@@ -125,7 +125,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     """Return (name, settings) for a new calib pipe, to which `merge_block` then adds the options and dotted settings.
 
     base (tuple | None): Block of a config file; None takes the defaults. A name or prefix other than "calib" stays, otherwise
-    `_new_name` makes the name, "calib_ent" for entities. A calib pipe of the same component may have it already.
+    `_new_name` makes the name, "calib_ent" for entities. An old calib pipe of the component with this name will be replaced.
     options, overrides (Mapping): Given options by name, and dotted settings.
     """
     from ...pipe.component import Calibrator
@@ -137,7 +137,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     source = merge_settings(settings, source_settings)["source"]
     if isinstance(source, Mapping):  # else it is no block, which is reported later
         component_option = {"component": options["component"]} if "component" in options else {}
-        name = _new_name(nlp, {**source, **component_option}, source_settings)
+        name = _new_name(nlp, {**source, **component_option}, source_settings)  # also for a default source in place of `source`
     old = dict(nlp.components).get(name) if base is None else None
     settings = {**settings, "attr": name}
     if isinstance(old, Calibrator) and old.fit_info.pretrained is not None:

@@ -89,12 +89,13 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
     """Return the function that typer calls for a command, `run` with typer's annotations and errors printed as sentences."""
     typer_parameters = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
     declared = [parameter for parameter in typer_parameters if parameter is not None]
-    # Each has an annotation Annotated[type, declaration], whose declaration may have the allowed words.
+    # Parameter -> its allowed values, () for any. Its annotation is Annotated[type, declaration]; `option` stored them there.
     words = {parameter.name: getattr(get_args(parameter.annotation)[1], "words", ()) for parameter in declared}
 
     def call(ctx: typer.Context, **values: Any) -> None:
-        options = {flag for parameter in ctx.command.params for flag in parameter.opts}
-        with user_errors(options | set(getattr(ctx.command, "more_options", ()))):
+        # Messages have notes on options, which not every command has; those on other options than these are not printed.
+        flags = {flag for parameter in ctx.command.params for flag in parameter.opts}
+        with user_errors(flags.union(getattr(ctx.command, "more_options", ()))):
             check_values(ctx.command.params, values, words)
             run(**values, **ctx.meta.get(MORE_OPTIONS, {}))  # dotted settings, if the command's class parsed some
 

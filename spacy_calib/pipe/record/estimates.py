@@ -114,9 +114,9 @@ class Residuals(Serializable):
 
     def shift_variance(self, weights: Floats) -> float:
         """Estimate the variance of the residual per token from document to document. weights (Floats): Of the k kinds, (k,)."""
-        # By moments: observed variance of the weighted residuals, less what it would be if tokens were independent.
-        excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
-        return max(0.0, excess) / self.squares
+        # By moments: residual = tokens * shift + noise, so squared residuals sum to squares * var(shift) + noise, on average.
+        squared_residuals, noise = float(weights @ self.moment @ weights), float(np.square(weights) @ self.independent)
+        return max(0.0, squared_residuals - noise) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
         """Return the variance of the error of the expected number of events in new documents, after `correction`.

@@ -96,7 +96,7 @@ def record_fit(
 
 
 def _fit_entities(tokens: UnitScores, span_fit: SpanFit, n_docs: int) -> EntityModel:
-    """Fit the model of right and missed entities to the spans with known gold. tokens (UnitScores): Top label of each token."""
+    """Fit the model of right and missed entities to spans with gold. tokens (UnitScores): Top label and score of each token."""
     documents, pairs = span_fit.data.known_documents, span_fit.data.pairs
     spans = UnitScores(documents, n_docs, None, pairs.scores, span_fit.held_out)
     n_right = sum_by(documents, pairs.hits, n_docs)

@@ -236,17 +236,14 @@ AUTO = "auto"
 
 @dataclass(eq=False, kw_only=True)
 class ArraySteps:
-    """The unfitted calibration steps that the parameters of a `TagCalibrator` select; scores below `threshold` get no map.
-
-    grouping: (labels, frequencies) -> groups of tags that share a map. selector: Compares methods, only for method "auto".
-    """
+    """The unfitted calibration steps that the parameters of a `TagCalibrator` select; scores below `threshold` get no map."""
 
     threshold: float
     grouping: Grouping  # (labels, their gold frequencies) -> groups of labels that share a map
     scaling: Scaling | None  # of all scores of a unit, before the maps
     recalibrator: Recalibrator  # the unfitted map of each group
     tag_offsets: bool  # a correction for each tag, after the maps
-    selector: Selector | None  # the comparison of method "auto"
+    selector: Selector | None  # for method "auto": compares methods, and chooses the steps
 
 
 def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
@@ -255,7 +252,7 @@ def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
     for name in ("scaling", "tag_offsets"):
         if is_auto and getattr(calibrator, name):
             raise calib_error("C293", setting=name)
-    method = IsotonicRegression() if is_auto else calibrator.method
+    method = IsotonicRegression() if is_auto else calibrator.method  # not used for "auto": the selector chooses
     return ArraySteps(
         threshold=check_threshold(threshold),
         grouping=partial(tag_frequency_groups, n_groups=check_count("n_groups", calibrator.n_groups)),
@@ -267,17 +264,18 @@ def make_steps(calibrator: TagCalibrator, threshold: float) -> ArraySteps:
 
 
 def _get_step(
-    setting: str, value: Any, kind: type[Step], by_short_name: Mapping[str, Step], other_names: tuple[str, ...] = ()
+    setting: str, value: Any, kind: type[Step], by_short_name: Mapping[str, Step], special_names: tuple[str, ...] = ()
 ) -> Step:
     """Return the step that a parameter names by its short or registered name, or an unfitted copy of the step given.
 
     setting, value: Name and value of the parameter. kind (type): Recalibrator or Scaling. by_short_name (Mapping): Short name
-    -> step. other_names (tuple): Further names for the error. RAISES C001: neither a name nor an instance of this kind.
+    -> step. special_names (tuple): Further values of the parameter, such as "auto", which the caller has handled; only for the
+    list of names in the error. RAISES C001: neither a name nor an instance of this kind.
     """
     by_name = {**{step.registered: step for step in by_short_name.values()}, **by_short_name}
     if isinstance(value, str) and value in by_name:
         return by_name[value]
     if not isinstance(value, kind):
-        names = ", ".join((*other_names, *by_short_name))
+        names = ", ".join((*special_names, *by_short_name))
         raise calib_error("C001", name=setting, wanted=f"one of {names}, or a {kind.__name__}", given=repr(value))
     return value.clone()

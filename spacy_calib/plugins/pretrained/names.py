@@ -75,12 +75,12 @@ class NameLists:
             self._beginnings.update(phrase[: space.start()] for space in re.finditer(" ", phrase))
 
     def describe(self, word: str) -> list[float]:
-        """Return for a word: 1, a flag for each of KINDS that lists it, and whether a longer listed phrase begins with it."""
-        folded = words_of(word)
-        is_listed = {kind: float(folded in self.entries[kind]) for kind in KINDS}
-        if not any(map(str.isalpha, folded)):  # numbers and signs count as ordinary words
+        """Return the COLUMNS of a token (1 for "listed", 0 or 1 for a kind), and whether it begins a longer listed phrase."""
+        entry = words_of(word)  # one string, such as "t mobile" for the token "T-Mobile"
+        is_listed = {kind: float(entry in self.entries[kind]) for kind in KINDS}
+        if not any(map(str.isalpha, entry)):  # no letters: numbers and signs count as ordinary words
             is_listed["ordinary_words"] = 1.0
-        return [1.0, *is_listed.values(), folded in self._beginnings]
+        return [1.0, *is_listed.values(), entry in self._beginnings]
 
     def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
         """Return the COLUMNS of one Doc, (n_tokens, n_columns). words: Its tokens. word_rows: `describe` of each, stacked.

@@ -112,7 +112,7 @@ def fit_in_words(table: PipeTable) -> str:
 
 
 def show_verdicts(contents: Mapping[str, Any]) -> None:
-    """Print the verdict on each view of the page's contents, and what was skipped."""
+    """Print the verdict on tokens and on entities of each pipe, and what was not evaluated. contents: From `page_contents`."""
     for view in contents["views"]:
         msg.divider(f"{view['name']}: {view['verdict']['heading']}")
         for sentence in (view["verdict"]["sentence"], *view["verdict"]["more"]):

@@ -153,8 +153,7 @@ def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, not
 def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
     """Return the diagram of the top labels (attribute `calib_score`); its error is the ECE. calibrated: Score of all pairs."""
     top = top_pairs(pairs)
-    note = f"{len(top):,} top labels"
-    return _subset_panel(pairs, calibrated, top, "calib_score", note, n_bins, "l1")
+    return _subset_panel(pairs, calibrated, top, "calib_score", f"{len(top):,} top labels", n_bins, "l1")
 
 
 def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:

@@ -15,8 +15,7 @@ from .passages import describe_pair
 if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
 
-MAX_WORST = 6
-MAX_EXAMPLES = 3
+MAX_WORST, MAX_EXAMPLES = 6, 3
 ONE_SIDED = 0.25  # with a mean gap below this share of the error, a tag is overconfident in places and underconfident in others
 
 

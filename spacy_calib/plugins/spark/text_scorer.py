@@ -49,8 +49,8 @@ class TextScorer:
         object.__setattr__(self, "model", _make_absolute(str(self.model)))
         if self.code is not None and str(self.code).endswith(".py"):
             object.__setattr__(self, "code", _make_absolute(str(self.code)))
-        get_columns(self.unit)
-        self._load()
+        get_columns(self.unit)  # raises C001 if there is no such unit
+        self._load()  # raises here, before Spark starts a worker, if the pipeline cannot score the unit
 
     @property
     def schema(self) -> str:

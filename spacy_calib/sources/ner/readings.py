@@ -120,7 +120,7 @@ class GreedyReading(EntityReading):
 
 
 def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
-    """Split the decoding of a batch of Docs into one reading per Doc. ignore_entities: Whether it ignored their entities."""
+    """Split the decoding of a batch by Doc. ignore_entities: Whether the Docs were decoded as if they had no entities."""
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities

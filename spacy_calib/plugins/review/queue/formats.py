@@ -183,8 +183,9 @@ def to_names(tasks: Iterable[Task]) -> Iterator[str]:
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
     """Return the cells of a task's row by `columns`; "label": predicted label of the text in "focus", in an audit its gold."""
-    # Of a unit with several labels the focus is a word, whose first alternative is its predicted label.
-    label = " ".join(span.label for span in task.spans) if task.has_one_label else next(iter(task.alternatives))
+    # A unit with one label is the only span of its task; in an audit this span has the gold label, or is missing without gold.
+    unit_label = task.spans[0].label if task.spans else ""
+    label = unit_label if task.has_one_label else next(iter(task.alternatives))  # the latter: predicted label of the focus word
     record = {
         **to_record(task),
         "label": label,
