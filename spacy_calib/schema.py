@@ -3,8 +3,7 @@
 A *form* is a function of a value and its path in the state. It returns the value in the declared type (arrays as copies, of
 float64 or intp), or raises InvalidState. A class with learned parameters is a `Serializable` dataclass whose fields declare
 their forms: `slope: float = saved_field(number(0.0))`. Its `read`, itself a form, checks a state and builds the object. Every
-declared key is required, other keys are ignored. A changed form needs a new `FORMAT_VERSION` in `calibration.saved`, unless it
-only stops reading a key.
+declared key is required, other keys are ignored. A release that changes a form needs a new `FORMAT_VERSION`.
 """
 
 from __future__ import annotations

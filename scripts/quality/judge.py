@@ -74,7 +74,7 @@ def holm_upper_bounds(
     ones say no more than their margin, and the retained r are bounded at 1 - (1 - coverage) / r; once all are rejected each has the lower
     of its margin and its bound at 1 - (1 - coverage) / m.
 
-    differences (Sequence[ResampledMean]): Of `resample_mean`, of one data set or several. n_samples should be 20 m / (1 - coverage).
+    differences (Sequence[ResampledMean]): Of `resample_means`, of one data set or several. n_samples should be 20 m / (1 - coverage).
     margins: What each should stay under (1 % of the raw loss, say), shape (m,); None for 0.
     RAISES C001: margins not finite, resamples too few for m bounds. C002: lengths differ.
     """

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         mean_interval,
         paired_difference,
         resample_error,
-        resample_mean,
     )
     from .calibration_errors import (
         calibration_error,
@@ -32,7 +31,7 @@ _MODULES = ("calibration_errors", "proper", "noise_floors", "by_document", "smoo
 __all__ = [
     "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval",
     "debiased_calibration_error", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce", "mean_interval",
-    "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce", "smooth_calibration_error", "squared_losses",
+    "noise_floor", "paired_difference", "resample_error", "smce", "smooth_calibration_error", "squared_losses",
 ]  # fmt: skip
 
 

@@ -136,16 +136,6 @@ def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
     return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
 
 
-def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> ResampledMean | None:
-    """Resample the mean of n values by document, for its interval; None without values.
-
-    values: Finite numbers. documents: The document of each value. n_samples (int): Number of resamples: at least about
-        10 / (1 - coverage) for the interval. RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
-    """
-    means = resample_means([values], documents, n_samples, seed)
-    return means[0] if means else None
-
-
 def resample_means(
     columns: Sequence[ArrayLike], documents: ArrayLike, n_samples: int = 1000, seed: int = 0
 ) -> list[ResampledMean]:
@@ -220,8 +210,8 @@ def mean_interval(
     RAISES C001: an invalid argument, or too few resamples for the coverage. C002: lengths differ.
     """
     _check_samples(n_samples, coverage)
-    mean = resample_mean(values, documents, n_samples, seed)
-    return mean.interval(coverage) if mean else None
+    means = resample_means([values], documents, n_samples, seed)
+    return means[0].interval(coverage) if means else None
 
 
 def paired_difference(
@@ -344,9 +334,15 @@ class ErrorSums:
 
 
 def resample_error(
-    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
-    n_samples: int = 1000, seed: int = 0, groups: ArrayLike | None = None,
-) -> ResampledError | None:  # fmt: skip
+    scores: ArrayLike,
+    hits: ArrayLike,
+    documents: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 1000,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+) -> ResampledError | None:
     """Resample an l2 calibration error by document, for its interval or for paired differences of errors.
 
     scores, hits, documents (ArrayLike): Probability, hit, document of n pairs. n_bins (int): Bins of equally many pairs each.
@@ -377,9 +373,16 @@ def resample_error(
 
 
 def error_interval(
-    scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
-    n_samples: int = 1000, seed: int = 0, coverage: float = 0.95, groups: ArrayLike | None = None,
-) -> Interval | None:  # fmt: skip
+    scores: ArrayLike,
+    hits: ArrayLike,
+    documents: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 1000,
+    seed: int = 0,
+    coverage: float = 0.95,
+    groups: ArrayLike | None = None,
+) -> Interval | None:
     """Return the interval of the true l2 calibration error: SMCE for the pairs of all tags, GMCE for those of one tag group.
 
     The true error is the error in the same bins with endless data. The measured error is larger by the bins' noise and may be

@@ -22,9 +22,13 @@ class NoiseFloor:
 
 
 def noise_floor(
-    scores: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
-    n_samples: int = 200, seed: int = 0, groups: ArrayLike | None = None,
-) -> NoiseFloor | None:  # fmt: skip
+    scores: ArrayLike,
+    n_bins: int = 10,
+    bin_size: int | None = None,
+    n_samples: int = 200,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+) -> NoiseFloor | None:
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
     scores (ArrayLike): n scores: all of them for the floor of SMCE, the scores of one group for the floor of its GMCE.

@@ -18,9 +18,15 @@ from .proper import PROPER, accuracy
 
 
 def calibration_table(
-    pairs: Pairs, calibrated_scores: Floats, groups: Groups, n_bins: int = 10, seed: int = 0,
-    documents: Ints | None = None, unit: str = DOCUMENT, metrics: Mapping[str, Metric] = PROPER,
-) -> dict[str, Any]:  # fmt: skip
+    pairs: Pairs,
+    calibrated_scores: Floats,
+    groups: Groups,
+    n_bins: int = 10,
+    seed: int = 0,
+    documents: Ints | None = None,
+    unit: str = DOCUMENT,
+    metrics: Mapping[str, Metric] = PROPER,
+) -> dict[str, Any]:
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Groups of tags.
@@ -81,8 +87,8 @@ def _mean_row(
     """Return the row "mean" of a `calibration_table` of these arguments: means over its groups. rows: Row of each group."""
     totals = {key: sum(row[key] for row in rows) for key in ("tags", "pairs")}
     noise = _noise_figures(calibrated_scores, pairs.hits, documents, n_bins, seed, groups.find(pairs.tags))
-    means = {key: mean_of([row[key] for row in rows]) for key in ("raw", "calibrated", "floor")}
-    return {"group": "mean", **totals, **noise, **means}  # the mean floor of the rows shown replaces the one in `noise`
+    raw, calibrated, floor = (mean_of([row[key] for row in rows]) for key in ("raw", "calibrated", "floor"))
+    return {"group": "mean", **totals, "raw": raw, "calibrated": calibrated, **noise, "floor": floor}  # in place of noise's
 
 
 def _noise_figures(

@@ -157,9 +157,12 @@ class SparseScores:
     """
 
     def __init__(
-        self, marginals: Marginals, spans: Spans | None = None, absent: float = 0.0,
+        self,
+        marginals: Marginals,
+        spans: Spans | None = None,
+        absent: float = 0.0,
         further_scores: Mapping[str, Floats] | None = None,
-    ):  # fmt: skip
+    ):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
         self.spans = spans

@@ -57,9 +57,13 @@ _Pipe = TypeVar("_Pipe", bound="Calibrator")
 
 
 def flag_tokens(
-    cutoffs: RecallCutoffs, scores: Scores, calibrated: CalibratedEntries,
-    labels: Sequence[str], annotation: Annotation, threshold: float,
-) -> Flags:  # fmt: skip
+    cutoffs: RecallCutoffs,
+    scores: Scores,
+    calibrated: CalibratedEntries,
+    labels: Sequence[str],
+    annotation: Annotation,
+    threshold: float,
+) -> Flags:
     """Flag for review the tokens that reach a recall cut-off, and find the most probable entity type of each flagged one.
 
     cutoffs (RecallCutoffs): If its `per` is "all", P(inside an entity) flags tokens; if it is "label", P(type) of each type.

@@ -18,7 +18,7 @@ from spacy_calib.metrics.by_document import (
     mean_interval,
     paired_difference,
     resample_error,
-    resample_mean,
+    resample_means,
     resamples,
 )
 from spacy_calib.metrics.calibration_errors import error_of_table
@@ -42,7 +42,7 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
 
 def test_mean_and_standard_error_worked_by_hand():
     # Document sums 1 and 5 of 2 pairs each: mean 1.5, residuals -2 and 2, error sqrt(2 / 1 * 8) / 4 = 1.
-    mean = resample_mean([0.0, 1.0, 2.0, 3.0], ["x", "x", "y", "y"], n_samples=99)
+    (mean,) = resample_means([[0.0, 1.0, 2.0, 3.0]], ["x", "x", "y", "y"], n_samples=99)
     assert (mean.estimate, mean.documents) == pytest.approx((1.5, 2))
     # The first of the 99 takes one document twice: its distance is Student's quantile, in standard errors.
     assert mean.values.max() == pytest.approx(1.5 - 1.0 * stdtrit(1, 0.01))
@@ -52,7 +52,7 @@ def test_values_equal_repeating_the_pairs():
     rng = np.random.default_rng(0)
     documents = np.repeat(np.arange(8), rng.integers(1, 6, 8))
     values = rng.normal(size=len(documents)) + documents / 4
-    mean = resample_mean(values, documents, n_samples=60, seed=4)
+    (mean,) = resample_means([values], documents, n_samples=60, seed=4)
 
     def studentised(weights):
         # Every copy of a document is a document of its own.

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality.judge import holm, holm_upper_bounds, p_value_of, upper_bound
 
-from spacy_calib.metrics import resample_mean
-from spacy_calib.metrics.by_document import ResampledMean
+from spacy_calib.metrics.by_document import ResampledMean, resample_means
 
 
 def test_bounds_are_order_statistics():
@@ -20,7 +19,7 @@ def test_p_value_worked_by_hand():
     # Nine resamples: distances of at most (10 - 12) / 2 = -1 are -4 to -1, and one more is counted, of ten.
     mean = ResampledMean(10.0, 10.0 - 2.0 * np.arange(-4.0, 5.0), 60)
     assert [p_value_of(mean, margin) for margin in (12.0, 12.5, 99.0, -99.0)] == [0.5, 0.4, 0.1, 1.0]
-    assert p_value_of(resample_mean([1.0, 2.0], [0, 0]), 5.0) == 1.0
+    assert p_value_of(resample_means([[1.0, 2.0]], [0, 0])[0], 5.0) == 1.0
 
 
 def test_holm_worked_by_hand():
@@ -35,7 +34,8 @@ def differences(truths, seed, n_documents=40, n_samples=1999):
     documents = np.repeat(np.arange(n_documents), 3)
     # All rivals share each document's luck.
     luck = rng.normal(size=n_documents)[documents]
-    return [resample_mean(truth + luck + rng.normal(size=len(documents)), documents, n_samples, seed) for truth in truths]
+    losses = [truth + luck + rng.normal(size=len(documents)) for truth in truths]
+    return resample_means(losses, documents, n_samples, seed)
 
 
 @given(st.lists(st.sampled_from([-3.0, -0.6, -0.3, 0.0, 0.5]), min_size=1, max_size=6), st.integers(0, 20))
