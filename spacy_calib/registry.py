@@ -69,10 +69,6 @@ REGISTERED = {
     },
 }
 OURS = "spacy-calib."  # the prefix of the registered names of this package
-_NAMES = (
-    "calib_sources", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_contexts",
-    "calib_metrics", "calib_keys", "calib_asks",
-)  # fmt: skip
 
 
 @cache
@@ -121,7 +117,7 @@ class Registry(catalogue.Registry):
 
 
 # spaCy's registry.create would use thinc's namespace, and with it another entry point group.
-REGISTRIES = {name: Registry(name) for name in _NAMES}
+REGISTRIES = {name: Registry(name) for name in (*REGISTERED, "calib_keys", "calib_asks")}
 
 
 @cache

@@ -18,7 +18,7 @@ from spacy.training import Example
 
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .annotation import Annotation, Hashes, resolve_gold
+from .annotation import Annotation, Hashes, label_hashes, resolve_gold
 
 # Separator in the name of a mapped annotation, between the inner name and the label map as JSON, of which it is the beginning.
 MAPPED = ' {"'
@@ -41,9 +41,8 @@ class MappedAnnotation(Annotation):
             setattr(self, name, getattr(inner, name))
         for name in ("gold_hashes", "is_gold", "is_known", "rejected_labels", "foreign_labels", "count_gold"):
             setattr(self, name, getattr(self._gold, name))
-        self._gold_hash = {  # label hash -> hash of its gold label
-            get_string_id(label): get_string_id(gold_label) if gold_label else 0 for label, gold_label in self.table.items()
-        }
+        # Label hash -> hash of its gold label; that of "" is 0.
+        self._gold_hash = {get_string_id(label): get_string_id(gold_label) for label, gold_label in self.table.items()}
 
     @property
     def gold(self) -> Annotation:
@@ -61,7 +60,7 @@ class MappedAnnotation(Annotation):
         keys, first_units, inverse = np.unique(self.inner.hashes(doc), return_index=True, return_inverse=True)
         distinct = zip(keys.tolist(), first_units.tolist(), strict=True)  # each distinct label's hash, and a unit that has it
         names = [self.label_at(doc, unit) if key else "" for key, unit in distinct]
-        return np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)[inverse.reshape(-1)]
+        return label_hashes(names)[inverse.reshape(-1)]
 
     def label(self, token: Token) -> str:
         return self.counterpart(self.inner.label(token))

@@ -106,7 +106,10 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
     """List the candidates: raw scores, vector scaling, contexts, the selector's maps. Those with a `why` are not compared."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)  # learning a context takes longest
-    raw = _raw_plan(inputs)
+    data, groups = inputs.data, inputs.group(shared_group)  # one group of all labels
+    losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
+    # Groups: for the maps, and for evaluation. Scores: of all pairs, since a scaling reads those below the threshold too.
+    raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
     plans = [raw, _scaling_plan(raw, inputs, fitting)]
     bases = [plan for plan in plans if not plan.why]  # each gets a context; with few documents only the last one does
     contexts = [*_context_plans(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
@@ -163,7 +166,8 @@ def make_plan(
     fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
     plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.tag_offsets)
     if settings.scaling is not None:
-        plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
+        scaling = settings.scaling.clone()
+        plan = replace(plan, scaling=scaling, scores=scaling.cross_fit(data.pairs, data.documents, data.n_tags, fitting))
     if learn_context is None:
         return plan
     plan, context = _with_context(plan, data, learn_context, learning)
@@ -171,14 +175,6 @@ def make_plan(
     loss, context_loss = log_losses(pairs.scores, pairs.hits).mean(), log_losses(context.held_out, pairs.hits).mean()
     is_used = not context.why and (context.is_required or context_loss <= loss)
     return plan.with_context_scores(data) if is_used else plan
-
-
-def _with_scaling(
-    plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
-) -> CalibrationPlan:
-    """Fit the scaling to all pairs; return the plan with it and its out-of-fold scores. documents: Document of each pair."""
-    scores = scaling.cross_fit(data.pairs, documents, data.n_tags, progress)
-    return replace(plan, scaling=scaling, scores=scores)
 
 
 def _with_context(
@@ -193,14 +189,6 @@ def _with_context(
     return replace(plan, context=context), context
 
 
-def _raw_plan(inputs: ChoiceInputs) -> CalibrationPlan:
-    """Return the plan that leaves raw scores unchanged, with the log loss of each that reaches the threshold of the inputs."""
-    data, groups = inputs.data, inputs.group(shared_group)  # one group of all labels
-    losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-    # Groups: for the maps, and for evaluation. Scores: of all pairs, since a scaling reads those below the threshold too.
-    return CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
-
-
 def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
     """Return the raw plan with vector scaling fitted to the inputs; where this is impossible, not fitted and with a `why`.
 
@@ -213,9 +201,9 @@ def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress
         return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT)
     for ridge, progress_part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
         scaling = VectorScaling(ridge)
-        plan = _with_scaling(raw, scaling, data, inputs.units, progress_part)
-        losses = log_losses(plan.scores[data.kept_indices], data.kept_pairs.hits)
-        plans.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
+        scores = scaling.cross_fit(data.pairs, inputs.units, data.n_tags, progress_part)
+        losses = log_losses(scores[data.kept_indices], data.kept_pairs.hits)
+        plans.append(replace(raw, name=SCALED, scaling=scaling, scores=scores, size=scaling.size(), losses=losses))
     strong, weak = plans
     gain, error = mean_with_error(strong.losses - weak.losses, inputs.units[data.kept_indices])
     return weak if gain > 2 * error else strong

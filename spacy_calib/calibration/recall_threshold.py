@@ -31,7 +31,10 @@ def find_recall_threshold(scores: Floats, documents: Ints, recall: float, confid
     # Equal scores are found or missed together, so a cut-off is at the first of them. Its index is the number of scores missed.
     n_missed = np.flatnonzero(np.append(True, sorted_scores[1:] != sorted_scores[:-1]))
     n_missed = n_missed[n_missed <= (1 - recall) * n]
-    effects = _effects_at_cutoffs(documents[order], n_missed, 1 - recall)
+    # The design effect of documents (Kish 1965). If few scores are missed, they may be of different documents by chance, and
+    # show none. So it is at least the one at a cut-off that misses five times the allowed share (at most half).
+    effects = design_effects(documents[order])
+    effects = np.maximum(effects[n_missed], effects[max(1, int(min(_WIDER * (1 - recall), 0.5) * n))])
     is_safe = miss_p_values(n_missed, n, effects, 1 - recall) <= 1 - confidence
     n_passed = len(is_safe) if is_safe.all() else int(np.argmin(is_safe))  # number of tests before the first that fails
     return float(sorted_scores[n_missed[n_passed - 1]]) if n_passed else None
@@ -49,18 +52,6 @@ def miss_p_values(n_missed: Ints, n: int, effects: Floats, share: float) -> Floa
     new_size = np.maximum(1, np.round(size))
     n_allowed = np.floor(share * new_size + 1e-9)  # 1e-9: a rounding error must not make it one less
     return betabinom.sf(n_allowed, new_size, missed + 1, size - missed)  # + 1: the upper one of Thatcher's limits
-
-
-def _effects_at_cutoffs(documents: Ints, n_missed: Ints, share: float) -> Floats:
-    """Return the design effect of documents (Kish 1965) at each cut-off: how many scores are worth one independent score.
-
-    If few scores are missed, they may be of different documents by chance and show no effect; so the effect is at least the one
-    at a cut-off that misses five times the allowed share (at most half). share (float): Allowed share of missed scores.
-    documents (Ints): Document of each score, lowest score first. n_missed (Ints): Number of scores missed at each cut-off.
-    """
-    effects = design_effects(documents)
-    n_missed_wider = max(1, int(min(_WIDER * share, 0.5) * len(documents)))
-    return np.maximum(effects[n_missed], effects[n_missed_wider])
 
 
 def design_effects(documents: Ints) -> Floats:

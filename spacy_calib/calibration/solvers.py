@@ -133,8 +133,7 @@ def minimize_smooth(
     options = {"maxiter": most_steps, "ftol": tolerance, "gtol": 1e-3, "maxcor": memory}
     # The vectors are short: threads would mostly wait for one another.
     with _thread_pools().limit(limits=1):
-        weights: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
-    return weights
+        return minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
 
 
 @cache

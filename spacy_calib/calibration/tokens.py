@@ -178,14 +178,10 @@ class TokenCalibration:
         normalize (bool): The setting, which is not in the state. load (Callable): Rebuilds one part from its state.
         RAISES InvalidState: a part is not fitted to as many tags as the maps.
         """
-
-        def load_part(name: str) -> Any:
-            return None if state[name] is None else load(state[name])
-
+        parts = {name: None if state[name] is None else load(state[name]) for name in ("scaling", "context")}
         calibration = cls(
             None if state["maps"] is None else GroupedRecalibrator.from_state(state["maps"], load),
-            scaling=load_part("scaling"),
-            context=load_part("context"),
+            **parts,
             normalize=normalize,
             adaptations=tuple(state["adaptations"] or ()),
             recall_cutoffs=state["recall_cutoffs"],

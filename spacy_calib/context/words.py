@@ -48,15 +48,11 @@ class Words:
         if len(batches) < 2:
             return batches[0] if batches else cls.of_documents(0)
         doc_lengths = np.concatenate([np.diff(batch.starts) for batch in batches])
-        return cls(
-            np.append(0, np.cumsum(doc_lengths)),
-            np.concatenate([batch.forms for batch in batches]),
-            np.concatenate([batch.endings for batch in batches]),
-            np.concatenate([batch.shapes for batch in batches]),
-            np.concatenate([batch.counts for batch in batches]),
-            {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns},
-            {name: np.concatenate([batch.further_scores[name] for batch in batches]) for name in batches[0].further_scores},
-        )
+        names = ("forms", "endings", "shapes", "counts")
+        forms, endings, shapes, counts = (np.concatenate([getattr(batch, name) for batch in batches]) for name in names)
+        columns = {key: np.concatenate([batch.columns[key] for batch in batches]) for key in batches[0].columns}
+        further = {key: np.concatenate([batch.further_scores[key] for batch in batches]) for key in batches[0].further_scores}
+        return cls(np.append(0, np.cumsum(doc_lengths)), forms, endings, shapes, counts, columns, further)
 
     @classmethod
     def of_documents(cls, n: int, further_scores: Mapping[str, Floats] | None = None) -> Words:

@@ -153,12 +153,7 @@ class ExampleReader:
             offset = next_offset
 
     def _compare_with_gold(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """Compare the scores of a batch with its gold, and count the gold. RETURNS (dict): Four fields of its `_Batch`.
-
-        "gold": Column of each token's (or document's) gold label, -1 if the component does not know it, -2 without gold or
-        score. "lacks_gold": Whether each could have gold and has none. "pairs": Scores. "is_known": Whether gold decides on
-        each pair.
-        """
+        """Compare the scores of a batch with its gold, and count the gold. RETURNS (dict): Four fields of its `_Batch`."""
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
         hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])  # of each unit's gold label, 0 without gold
         gold = gold_columns(marginals, hashes, (*self.source.labels, *annotation.kind.no_label_names))

@@ -20,7 +20,7 @@ from ..pairs.pairing import JudgedPairs
 from ..schema import InvalidState, maybe, number, record, text, whole
 from ..types import Floats, Pairs
 from .answer_files import read_each, read_values
-from .tool_exports import TextAnswers, as_list, proposed_spans, queue_meta
+from .tool_exports import as_list, proposed_spans, queue_meta
 
 # Form of what `rank` writes with each question: identity of the calibration; number of documents and share of all entities that
 # the sample was drawn from; label, score and document of the entity, and the cut-off above which it was drawn, or None.
@@ -71,7 +71,11 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
         n_others += len(values) - len(keys)
         answers = [answer for answer in read_each(file, known_labels, values) if answer.where in keys] if keys else []
         for answer in answers:
-            counts["doubled"] += _add_vote(votes[keys[answer.where]], answer)
+            key = keys[answer.where]
+            right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])  # a question proposes one entity
+            person = answer.person or ("", right)  # without names, equal answers are one
+            counts["doubled"] += person in votes[key]
+            votes[key][person] = (answer.agreed, right)
         answered = {answer.where for answer in answers}
         for where, value in values:
             if where in keys and where not in answered and _was_skipped(value):
@@ -86,20 +90,6 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     return _evaluate_votes(questions, votes, labels[calib], counts)
 
 
-def _add_vote(votes: _Votes, answer: TextAnswers) -> bool:
-    """Add the answer of a person to the votes on a question. RETURNS (bool): Whether this person had answered it before."""
-    right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])  # a question proposes one entity
-    person = answer.person or ("", right)  # without names, equal answers are one
-    is_repeated = person in votes
-    votes[person] = (answer.agreed, right)
-    return is_repeated
-
-
-def _verdicts(votes: _Votes) -> set[bool | None]:
-    """Return the distinct votes on a question (None: skipped). If there are agreed annotations, only their votes count."""
-    return {right for agreed, right in votes.values() if agreed} or {right for _, right in votes.values()}
-
-
 def _evaluate_votes(
     questions: Mapping[_Key, dict[str, Any]], votes: defaultdict[_Key, _Votes], labels: Sequence[str], counts: Counter[str]
 ) -> SampledAnswers:
@@ -109,7 +99,9 @@ def _evaluate_votes(
     """
     rows = []
     for key, question in questions.items():
-        verdicts = _verdicts(votes[key])
+        # The distinct votes (None: skipped). If there are agreed annotations, only their votes count.
+        question_votes = votes[key].values()
+        verdicts = {right for agreed, right in question_votes if agreed} or {right for _, right in question_votes}
         without_skips = verdicts - {None}
         counts["disputed"] += len(without_skips) > 1
         counts["skipped"] += verdicts == {None}

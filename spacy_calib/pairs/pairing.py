@@ -55,8 +55,7 @@ def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
 def top_pairs(pairs: Pairs) -> Ints:
     """Return the index of the highest-scored pair of each token or entity; among equal scores the pair with the lowest tag."""
     order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))  # by token, then the highest score first
-    is_first = np.ones(len(order), dtype=bool)  # of its token
-    is_first[1:] = np.diff(pairs.rows[order]) != 0
+    is_first = np.diff(pairs.rows[order], prepend=-1) != 0  # of its token
     return order[is_first]
 
 

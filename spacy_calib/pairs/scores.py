@@ -125,15 +125,13 @@ class LogitScores:
 
     def marginals_above(self, threshold: float) -> Marginals:
         """Return the entries whose softmax score reaches the threshold, computed for some tokens at a time to save memory."""
-        n_labels = max(1, self.logits.shape[1])
-        step = max(1, self._CELLS // n_labels)
-        if self.n_tokens <= step:
-            return self._above(self.logits, threshold, n_labels)
-        starts = range(0, self.n_tokens, step)
-        return stack([self._above(self.logits[start : start + step], threshold, n_labels) for start in starts])
+        step = max(1, self._CELLS // max(1, self.logits.shape[1]))
+        starts = range(0, max(1, self.n_tokens), step)
+        return stack([self._above(self.logits[start : start + step], threshold) for start in starts])
 
-    def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
-        """Return the softmax scores of some rows of logits, with n_labels columns (at least 1), that reach the threshold."""
+    def _above(self, logits: NDArray[Any], threshold: float) -> Marginals:
+        """Return the softmax scores of some rows of logits that reach the threshold."""
+        n_labels = max(1, logits.shape[1])
         odds, sums = self._odds(logits)
         # To save time only what may reach the threshold is divided by the sum of its row. `flat`: indices in the flat array.
         flat = (odds >= (sums * (threshold * (1 - ROUNDING)))[:, None]).ravel().nonzero()[0]
@@ -188,10 +186,6 @@ def stack(parts: Sequence[Marginals]) -> Marginals:
         return Marginals(empty, empty, np.zeros(0), 0)
     offsets = np.cumsum([0, *(part.n_tokens for part in parts)])
     names = None if parts[0].names is None else [name for part in parts for name in part.names or ()]
-    return Marginals(
-        np.concatenate([part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]),
-        np.concatenate([part.tags for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        int(offsets[-1]),
-        names,
-    )
+    rows = np.concatenate([part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)])
+    tags, scores = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tags", "scores"))
+    return Marginals(rows, tags, scores, int(offsets[-1]), names)

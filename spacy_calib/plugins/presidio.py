@@ -149,8 +149,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
             span = spans[entity.start, entity.end]  # Presidio has renamed the label of `entity`
             score = span._.get(f"{self.attr}_score")
-            if score is None:
-                self._warn_unscored(span.label_)
+            if score is None and span.label_ not in self._unscored_labels:  # warn once per label
+                self._unscored_labels.add(span.label_)
+                warnings.warn(WARNINGS["CW78"].format(label=span.label_), stacklevel=2)
             scored_entities.append((entity, UncalibratedScore(default) if score is None else score))
         if self.flagged:
             scored_entities += self._doubtful(artifacts.tokens, spans)
@@ -158,12 +159,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         artifacts.entities = [entity for entity, _ in scored_entities]
         artifacts.scores = [score for _, score in scored_entities]
         return artifacts
-
-    def _warn_unscored(self, label: str) -> None:
-        """Warn, once per label, that its entities have no calibrated score (CW78)."""
-        if label not in self._unscored_labels:
-            self._unscored_labels.add(label)
-            warnings.warn(WARNINGS["CW78"].format(label=label), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
         """Return (span with Presidio's type, score) of the flagged spans on a Doc whose (start, end) is not in `spans`."""

@@ -74,14 +74,9 @@ def group_with_singletons(
         if label not in singletons:
             key_counts[key(label)] += count
     key_groups = grouping(keys, key_counts)
-    group_of_key = dict(zip(keys, key_groups.of_tag.tolist(), strict=True))
-
-    def find_group(label: str) -> int:
-        if label in singletons:
-            return singletons.index(label)
-        group: int = group_of_key[key(label)]
-        return group if group < 0 else len(singletons) + group  # below 0: no group
-
-    of_tag = np.array([find_group(label) for label in labels], dtype=np.intp)
+    of_key = key_groups.of_tag + len(singletons) * (key_groups.of_tag >= 0)  # below 0: no group
+    group_of_key = dict(zip(keys, of_key.tolist(), strict=True))
+    of_label = [singletons.index(label) if label in singletons else group_of_key[key(label)] for label in labels]
+    of_tag = np.array(of_label, dtype=np.intp)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     return Groups((*singletons, *key_groups.names), of_tag, frequency, len(singletons))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..shared.screen import TableColumn, in_percent, msg, number, show_rows, show_seen, whole
+from ..shared.screen import TableColumn, in_percent, interval, msg, number, show_rows, show_seen, whole
 
 
 def show_cutoffs(result: dict[str, Any], apply: Path | None) -> None:
@@ -35,11 +35,6 @@ def _format_cutoff(row: dict[str, Any], digits: str) -> str:
     return "not reached" if row["cutoff"] is None else format(row["cutoff"], digits)
 
 
-def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
-    """Format the interval of a row, "low" to "high", both times `scale`, with `digits` decimals; a dash if "low" is None."""
-    return "-" if row["low"] is None else f"{number(scale * row['low'], digits)} to {number(scale * row['high'], digits)}"
-
-
 def show_precision(result: dict[str, Any]) -> None:
     """Print the cut-offs for a precision, and what they guarantee. result (dict): Result of `threshold` for one pipe."""
     targets = [f"{key} {100 * precision:g} %" for key, precision in (result["targets"] or {}).items()]
@@ -55,7 +50,7 @@ def show_precision(result: dict[str, Any]) -> None:
         TableColumn("Kept", "kept", whole),
         TableColumn("% kept", "share", in_percent),
         TableColumn("Precision", "precision", number),
-        TableColumn("Elsewhere", "", lambda row: _format_range(row, 1, 4)),  # as a share, with 4 decimals
+        TableColumn("Elsewhere", "", lambda row: interval(row, number)),  # as a share, with 4 decimals
     )
     rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]  # labels or groups with gold; "all" stays
     show_rows(rows or result["rows"], columns)
@@ -110,7 +105,7 @@ _RECALL = (
     TableColumn("Found", "found", whole),
     TableColumn("Recall", "recall", number),
     TableColumn("% flagged", "share", in_percent),
-    TableColumn("Elsewhere", "", lambda row: _format_range(row, 100, 1)),
+    TableColumn("Elsewhere", "", lambda row: interval(row, in_percent)),
     TableColumn("Entities", "entities", whole),
     TableColumn("Touched", "touched", whole),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import by_unit, caveat_of
 from ..fitting.conventions import show_conventions
-from ..shared.screen import TableColumn, in_percent, msg, number, show_other_weights, show_rows, show_seen, whole
+from ..shared.screen import TableColumn, in_percent, interval, msg, number, show_other_weights, show_rows, show_seen, whole
 from ..shared.writing import print_exact
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
     calibrated_columns = [
         TableColumn("Calibrated", "calibrated", number),
         TableColumn("Debiased", "debiased", number, is_detail=True),
-        TableColumn("95 % interval", "", lambda row: _interval(row["true_low"], row["true_high"], number)),
+        TableColumn("95 % interval", "", lambda row: interval({"low": row["true_low"], "high": row["true_high"]}, number)),
     ]
     return [
         TableColumn("Group", "group", lambda group: {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(group, group), "l"),
@@ -180,18 +180,13 @@ def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
     ]
 
 
-def _interval(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
-    """Format the interval from `low` to `high`, each by `show`; a dash if `low` is None."""
-    return "-" if low is None else f"{show(low)} to {show(high)}"
-
-
 _signed_number = "{:+.4f}".format
 _SCORES = (
     TableColumn("Score", "name", align="l"),
     TableColumn("Raw", "raw", number),
     TableColumn("Calibrated", "calibrated", number),
     TableColumn("Change", "value", _signed_number),
-    TableColumn("95 % interval", "", lambda row: _interval(row["low"], row.get("high"), _signed_number)),
+    TableColumn("95 % interval", "", lambda row: interval(row, _signed_number)),
 )
 
 _three_digits = partial(number, digits=3)
@@ -203,7 +198,7 @@ _SLICE_COLUMNS = (
     TableColumn("Mean score", "score", _three_digits),
     TableColumn("Right", "right", _three_digits),
     TableColumn("Gap", "", lambda row: f"{row['gap']:+.3f}"),
-    TableColumn("95 % interval", "", lambda row: "-" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"),
+    TableColumn("95 % interval", "", lambda row: interval(row, "{:+.3f}".format)),
     TableColumn("Error", "calibrated", _three_digits),
     TableColumn("Floor 95 %", "floor95", _three_digits, is_detail=True),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from ...calibration.adaptation.adaptation import Line
 from ...calibration.solvers import log_odds, sigmoid
 from ...pairs.documents import count_in_words
-from ..shared.screen import first_of, msg, number, print_table, show_other_weights
+from ..shared.screen import first_of, interval, msg, number, print_table, show_other_weights
 from .fit_output import too_few_sentence
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
 def table_row(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the cells of a row: name, "log_loss", "ece" and "gap" (mean score - share of right ones) with its interval."""
     gap = scores["gap"]
-    interval = "-" if gap["low"] is None else f"{gap['low']:+.4f} to {gap['high']:+.4f}"
-    return name, number(scores["log_loss"]), number(scores["ece"]), f"{gap['value']:+.4f}", interval
+    return name, number(scores["log_loss"]), number(scores["ece"]), f"{gap['value']:+.4f}", interval(gap, "{:+.4f}".format)
 
 
 def line_in_words(line: Mapping[str, float]) -> str:

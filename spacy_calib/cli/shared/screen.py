@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -180,6 +181,6 @@ def percent(share: float) -> str:
     return f"{in_percent(share, 2)} %"
 
 
-def interval(row: Mapping[str, Any]) -> str:
-    """Format row["low"] and row["high"], two shares in [0, 1], in percent: "12.34 to 56.78"; a dash if "low" is None."""
-    return "-" if row["low"] is None else f"{in_percent(row['low'], 2)} to {in_percent(row['high'], 2)}"
+def interval(row: Mapping[str, Any], show: Callable[[Any], str] = partial(in_percent, digits=2)) -> str:
+    """Format row["low"] and row["high"] by `show` (default: shares in percent, "12.34 to 56.78"); a dash if "low" is None."""
+    return "-" if row["low"] is None else f"{show(row['low'])} to {show(row['high'])}"

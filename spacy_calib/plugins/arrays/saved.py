@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -142,10 +143,7 @@ def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
 
 def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> Estimator:
     """Build the fitted estimator from a state that STATE has checked. RAISES InvalidState, CalibError: a value out of range."""
-
-    def load(part: Any) -> Any:
-        return make_part(part, registered_maker)
-
+    load = partial(make_part, find=registered_maker)
     parameters = {name: load(value) if isinstance(value, dict) else value for name, value in state["parameters"].items()}
     if parameters["tag_counts"] is not None:
         parameters["tag_counts"] = dict(parameters["tag_counts"])

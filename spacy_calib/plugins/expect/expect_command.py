@@ -150,6 +150,8 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
     for corpus in score_blocks(nlp, pipe, examples, run.make_settings("Scoring")):
         summary.add(corpus, names.take())
     assert summary.total is not None  # score_blocks yields a block of texts or raises an error
+    info = pipe.fit_info
+    last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}  # fit or adaptation
     result: dict[str, Any] = {
         "pipe": pipe.name,
         "component": pipe.source.component,
@@ -159,7 +161,7 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
         "tokens": summary.total.tokens,
         "confidence": confidence,
         "weights_changed": bool(has_changed),
-        "learned_from": describe_fit(pipe),
+        "learned_from": {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin},
         **summary.estimate(summary.total),
     }
     # A card has the lowest and the highest bias, mean score minus accuracy; the range of the accuracy follows from them.
@@ -171,10 +173,3 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float) 
         names.check()
         result["slices"] = {"by": run.by, "rows": summary.estimate_slices()}
     return result
-
-
-def describe_fit(pipe: Calibrator) -> dict[str, Any]:
-    """Describe the last fit or adaptation: number "n" of documents, their "unit", "kind" (fitted, pretrained or adapted)."""
-    info = pipe.fit_info
-    last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
-    return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}

@@ -142,10 +142,8 @@ def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str
         msg.fail("The fit data had scores of other weights: DO NOT TRUST the expected values, nor this comparison.")
     elif drift["verdict"] == LIKE:
         summary = f"Like the fit data: no difference is large enough to matter. {promise}."
-        if is_good:
-            msg.good(summary)
-        else:
-            msg.warn(summary)
+        show = msg.good if is_good else msg.warn
+        show(summary)
     elif drift["verdict"] == DIFFERENT:
         differences = ", ".join(check["name"] for check in drift["checks"] if check["differs"])
         msg.warn(

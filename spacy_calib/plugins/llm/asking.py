@@ -149,7 +149,10 @@ class AnswersPipe(Pipe, AnswersSettings):
         empty: Any = {} if self.into == CATS else []
         try:
             reading = self.reader(answer) if answer.tokens or not answer.outcome else empty  # a refused answer has no tokens
-            return (*_as_fields(answer, reading), answer.outcome, "")
+            if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
+                return reading, 0, answer.outcome, ""
+            fields = answer.fields(reading)  # of (text, type) pairs
+            return fields, len(reading) - len(fields), answer.outcome, ""
         except CalibError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -189,11 +192,3 @@ class AnswersPipe(Pipe, AnswersSettings):
 def _find_start(answer: Answer) -> int:
     """Return the index of an answer's first character that is no white space, Markdown or quotation mark; 0 if none."""
     return next((i for i, character in enumerate(answer.text) if not character.isspace() and character not in "*_`#\"'"), 0)
-
-
-def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
-    """Return (fields of the (text, type) pairs in reading, number of pairs not in the answer). Other readings are unchanged."""
-    if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
-        return reading, 0
-    fields = answer.fields(reading)
-    return fields, len(reading) - len(fields)

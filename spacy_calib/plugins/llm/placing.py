@@ -134,8 +134,7 @@ class AnswerText:
 
     def has_value(self, start: int, end: int) -> bool:
         """Return whether a value of JSON begins at a character from `start` to before `end`."""
-        index = bisect_left(self._value_starts, start)
-        return index < len(self._value_starts) and self._value_starts[index] < end
+        return bisect_left(self._value_starts, start) < bisect_left(self._value_starts, end)
 
     @cached_property
     def _value_starts(self) -> list[int]:

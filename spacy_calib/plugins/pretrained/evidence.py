@@ -259,13 +259,10 @@ class SpanEvidence:
             "article": lambda: self._columns["article"][self._tokens[self._firsts]],
             "possessive": lambda: self._columns["possessive"][spans.ends - 1],
             "argument": lambda: self._columns["argument"][self._roots()],
-            "address": lambda: self._reduce("address", np.maximum),
             "acronym": lambda: (
                 self._reduce("acronym", np.maximum) * (self._lengths == 1) * (1 - self._columns["capitals"][spans.starts])
             ),
-            "initial": lambda: self._reduce("initial", np.maximum),
-            "symbol": lambda: self._reduce("symbol", np.maximum),
-            "digit": lambda: self._reduce("digit", np.maximum),
+            **{name: partial(self._reduce, name, np.maximum) for name in ("address", "initial", "symbol", "digit")},
         }
 
     def _index_tokens(self) -> None:

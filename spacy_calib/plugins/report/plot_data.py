@@ -159,13 +159,12 @@ def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
 def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
     """Return the accuracy of the most confident top labels, by "raw" and "calibrated" scores, for "shares" of 1 to 100 %."""
     top = top_pairs(pairs)
-    shares = COVERAGE if len(top) else ()
+    if not len(top):
+        return {"shares": [], "raw": [], "calibrated": []}
     scores_by_kind = {"raw": pairs.scores[top], "calibrated": calibrated[top]}
     hits = pairs.hits[top]
-    curves = {
-        kind: accuracy_at_coverage(scores, hits, shares).tolist() if shares else [] for kind, scores in scores_by_kind.items()
-    }
-    return {"shares": list(shares), **curves}
+    curves = {kind: accuracy_at_coverage(scores, hits, COVERAGE).tolist() for kind, scores in scores_by_kind.items()}
+    return {"shares": list(COVERAGE), **curves}
 
 
 def group_panels(

@@ -37,8 +37,6 @@ from .queues import (
 )
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from .queue.choosing import Queue
@@ -116,20 +114,24 @@ def rank(
     _check_pipe(pipe, kind, queue_output, entity_flags)
     # With these options entities have different probabilities to be sampled, so the answers show no precision.
     has_equal_probabilities = not (not_accepted or exclude or per_doc)
+    default_number = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
     plan = QueuePlan(
         kind,
         order,
         min_words=MIN_WORDS if kind == "sentence" else 0,
         accepted=True if accepted else False if not_accepted else None,  # None: entities on both sides of their cut-offs
         repeats=repeats,
-        n=top or _default_number(to_adapt, ask, is_on_screen=output is None and format == "table"),
+        n=top or default_number,  # None: all
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
         labelled=labelled_texts(nlp, exclude) if exclude else None,
         is_sample=kind == "entity" and order == "random" and has_equal_probabilities and pipe.spans.groups is not None,
     )
-    corpus, overlap = _score_texts(run, nlp, pipe, plan)
+    # Tasks need memory worth counting only if each token gets one, not if their number is limited or the units are longer.
+    bytes_per_token = SCORE_BYTES + (TASK_BYTES if plan.n is None and kind == TOKEN else 0)
+    check_memory = partial(check_size, path=run.data, bytes_per_token=bytes_per_token)
+    corpus, overlap = run.score(nlp, pipe, "Ranking", check_memory)
     tasks, result = rank_units(pipe, corpus, plan)
     result["seen"] = overlap
     if ask and output is not None:
@@ -139,18 +141,6 @@ def rank(
         rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output, accepted))
     return result
-
-
-def _default_number(to_adapt: bool, ask: bool, is_on_screen: bool) -> int | None:
-    """Return the number of units to choose without --top, by what the queue is for; None for all."""
-    return N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None
-
-
-def _score_texts(run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Return (scores of the texts, their overlap with the fit data or None if unknown). RAISES C093: too little memory."""
-    # Tasks need memory worth counting only if each token gets one, not if their number is limited or the units are longer.
-    bytes_per_token = SCORE_BYTES + (TASK_BYTES if plan.n is None and plan.kind == TOKEN else 0)
-    return run.score(nlp, pipe, "Ranking", partial(check_size, path=run.data, bytes_per_token=bytes_per_token))
 
 
 def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, anew: bool, silent: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -136,29 +137,18 @@ def _meta(task: Task) -> dict[str, Any]:
     return meta
 
 
-Writer = Callable[[Iterable[Task]], Iterator[str]]
+def _to_lines(record: Callable[[Task], dict[str, Any]], tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield each task as a line of JSON. record (Callable): (task) -> its JSON object."""
+    return (json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
 
 
-def _line_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
-    """Return a writer that writes each task as a line of JSON. record (Callable): (task) -> its JSON object."""
-
-    def write(tasks: Iterable[Task]) -> Iterator[str]:
-        return (json.dumps(record(task), ensure_ascii=False, allow_nan=False) + "\n" for task in tasks)
-
-    return write
-
-
-def _array_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
-    """Return a writer that writes all tasks as one JSON array. record (Callable): (task) -> its JSON object."""
-
-    def write(tasks: Iterable[Task]) -> Iterator[str]:
-        prefix = "["  # of the first task; also if there is none
-        for task in tasks:
-            yield prefix + "\n" + json.dumps(record(task), indent=1, ensure_ascii=False, allow_nan=False)
-            prefix = ","
-        yield "[]\n" if prefix == "[" else "\n]\n"
-
-    return write
+def _to_array(record: Callable[[Task], dict[str, Any]], tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield the parts of one JSON array of all tasks. record (Callable): (task) -> its JSON object."""
+    prefix = "["  # of the first task; also if there is none
+    for task in tasks:
+        yield prefix + "\n" + json.dumps(record(task), indent=1, ensure_ascii=False, allow_nan=False)
+        prefix = ","
+    yield "[]\n" if prefix == "[" else "\n]\n"
 
 
 def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
@@ -202,11 +192,11 @@ def _cell(value: Any) -> object:
 
 
 # Name of a format -> writer. Label Studio and Argilla import a JSON array, the others a line for each task.
-WRITERS: dict[str, Writer] = {
-    "jsonl": _line_writer(to_record),
+WRITERS: dict[str, Callable[[Iterable[Task]], Iterator[str]]] = {
+    "jsonl": partial(_to_lines, to_record),
     "csv": to_csv,
-    "prodigy": _line_writer(to_prodigy),
-    "label-studio": _array_writer(to_label_studio),
-    "doccano": _line_writer(to_doccano),
-    "argilla": _array_writer(to_argilla),
+    "prodigy": partial(_to_lines, to_prodigy),
+    "label-studio": partial(_to_array, to_label_studio),
+    "doccano": partial(_to_lines, to_doccano),
+    "argilla": partial(_to_array, to_argilla),
 }

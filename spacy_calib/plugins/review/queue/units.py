@@ -59,7 +59,7 @@ class ReviewUnits:
         """Combine the values of each unit's tokens, (n,). combine (np.ufunc): np.add, for instance. values: One per token."""
         bounds = np.stack([self.firsts, self.lasts], axis=1).reshape(-1)
         # 0 is appended as a bound may follow the last token. Every second result is dropped: that of tokens between two units.
-        return combine.reduceat(np.append(values, 0.0), bounds)[::2] if len(bounds) else np.zeros(0)
+        return combine.reduceat(np.append(values, 0.0), bounds)[::2]
 
 
 def units_of(corpus: ScoredCorpus, kind: str) -> ReviewUnits:
@@ -81,9 +81,6 @@ def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
     kind (str): "sentence" or "document". starts (Ints): First token of each, and at the end the number of all tokens.
     """
     tokens = np.flatnonzero(corpus.is_counted)  # the scored ones
-    if not len(tokens):
-        empty = np.zeros(0)
-        return ReviewUnits(kind, tokens, tokens, tokens, empty, empty, empty.astype(np.int8))
     # Numbers (indices in `starts`) of the units that have a scored token, and the index in `tokens` of each one's first.
     numbers, firsts = np.unique(np.searchsorted(starts, tokens, side="right") - 1, return_index=True)
     # A unit is wrong if the label of one token is wrong, right if the labels of all are right, and else unknown.
