@@ -153,7 +153,10 @@ class ExampleReader:
             offset = next_offset
 
     def _compare_with_gold(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """Compare the scores of a batch with its gold, and count the gold. RETURNS (dict): Four fields of its `_Batch`."""
+        """Compare the scores of a batch with its gold, and count the gold.
+
+        RETURNS (dict): The fields "gold", "lacks_gold", "pairs" and "is_known" of its `_Batch`, which describes them.
+        """
         annotation, marginals = self.annotation, scores.marginals_above(self.lowest)
         hashes = np.concatenate([annotation.aligned_gold(eg) for eg in examples])  # of each unit's gold label, 0 without gold
         gold = gold_columns(marginals, hashes, (*self.source.labels, *annotation.kind.no_label_names))

@@ -170,7 +170,7 @@ class PairwiseScaler:
         if self.n_columns > 1:
             terms = self._pairwise_terms(starts, tag_codes, inputs)
             margins += _look_up(terms, token, self.column_of[tag_codes])
-            rest_margins += _look_up(terms, np.arange(len(starts)), np.full(len(starts), self.column_of[self.n_tags]))
+            rest_margins += _column(terms, self.column_of[self.n_tags])
         if max(np.abs(margins).max(), np.abs(rest_margins).max()) > _SAFE_MARGIN:
             input_margins = margins if is_input is None else np.where(is_input, margins, -np.inf)
             highest = np.maximum(np.maximum.reduceat(input_margins, starts), rest_margins)  # subtracted, or exp overflows
@@ -206,6 +206,11 @@ def _look_up(table: Any, rows: Ints, columns: Ints) -> Floats:
     if isinstance(table, np.ndarray):
         return table.ravel().take(rows * table.shape[1] + columns)
     return np.asarray(table[rows, columns]).ravel()
+
+
+def _column(table: Any, column: int) -> Floats:
+    """Return one column of a dense or sparse table, shape (n_rows,)."""
+    return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:

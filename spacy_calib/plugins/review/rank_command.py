@@ -114,14 +114,13 @@ def rank(
     _check_pipe(pipe, kind, queue_output, entity_flags)
     # With these options entities have different probabilities to be sampled, so the answers show no precision.
     has_equal_probabilities = not (not_accepted or exclude or per_doc)
-    default_number = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
     plan = QueuePlan(
         kind,
         order,
         min_words=MIN_WORDS if kind == "sentence" else 0,
         accepted=True if accepted else False if not_accepted else None,  # None: entities on both sides of their cut-offs
         repeats=repeats,
-        n=top or default_number,  # None: all
+        n=top or _default_number(to_adapt, ask, is_on_screen=output is None and format == "table"),
         per_doc=per_doc,
         seed=seed,
         is_stratified=to_adapt,
@@ -141,6 +140,11 @@ def rank(
         rerun_and_write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, result, tasks, lambda: show_ranking(result, top, output, accepted))
     return result
+
+
+def _default_number(to_adapt: bool, ask: bool, is_on_screen: bool) -> int | None:
+    """Return the number of units to choose without --top, by what the queue is for; None for all."""
+    return N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if is_on_screen else None
 
 
 def _ask_questions(tasks: Sequence[Task], result: dict[str, Any], output: Path, anew: bool, silent: bool) -> None:
