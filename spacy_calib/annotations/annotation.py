@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 _TEXT_ATTRS = [IDX, LENGTH, ORTH]  # numbers, because `Doc.to_array` is slower by name
-# Key of a span group of a gold Doc: spans about which the gold's sources disagree. Spans that overlap them have no gold.
+# Key of a span group of a gold Doc: spans that no source of the gold decides, or about which sources disagree. Spans that
+# overlap them have no gold.
 UNKNOWN = "calib_unknown"
 ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))  # gold of a unit for which only wrong labels are known
 GOLD_LABELS = "calib_gold_labels"  # key in `Doc.user_data` of a gold Doc: name of an annotation -> LabelComparison

@@ -248,7 +248,7 @@ class LinkAnnotation(_EntityTokenAnnotation):
 
 
 def _is_contradictory(doc: Doc) -> NDArray[np.bool_]:
-    """Return for each token of a gold Doc whether it is in a span about which the sources of the gold disagree."""
+    """Return for each token of a gold Doc whether it is in a span on which its sources do not decide, or disagree."""
     is_contradictory = np.zeros(len(doc), dtype=bool)
     for span in doc.spans.get(UNKNOWN, ()):
         is_contradictory[span.start : span.end] = True

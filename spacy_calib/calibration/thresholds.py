@@ -55,8 +55,8 @@ def find_threshold(
 
     Each cut-off has an exact binomial test of the precision of the spans it keeps. From several starts, cut-offs are tested
     towards lower scores until a test fails (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021). The
-    level of the tests is so low that with the confidence no cut-off of a lower true precision passes. The lowest to pass is
-        taken.
+    level of the tests is so low that with the confidence no cut-off of a lower true precision passes. The lowest to
+    pass is taken.
     scores (Floats): Calibrated score of each span, (n,). hits: Whether each span is right, (n,). documents (Ints): The
         document of each span; spans of one document count for less if they are right or wrong together.
     precision, confidence (float): In (0, 1). RETURNS (Threshold): Its `cutoff` is None if no cut-off passes.

@@ -178,9 +178,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     merged_doc = Doc(base.vocab, words, spaces, user_data=user_data)
     _merge_tokens(merged_doc, gold_docs, conflicts)
     _merge_entities(merged_doc, gold_docs, conflicts)
-    # The groups "calib_..." (rejected and unknown spans) are merged with the groups that they are about.
-    for key in dict.fromkeys(key for doc in gold_docs for key in doc.spans if not key.startswith("calib_")):
-        _merge_group(merged_doc, gold_docs, key, conflicts)
+    _merge_groups(merged_doc, gold_docs, conflicts)
     _merge_cats(merged_doc, gold_docs, conflicts)
     merged_doc.user_data[CONFLICTS] = conflicts.to_dict()
     return merged_doc
@@ -407,27 +405,34 @@ def _to_spans(doc: Doc, keys: Iterable[_SpanKey]) -> list[Span]:
     return [span for span in spans if span is not None]
 
 
-def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts: GoldConflicts) -> None:
-    """Write on merged_doc the spans of group `key` on which gold_docs agree. The others are counted and become unknown."""
-    golds, unknown_keys = [], dict[_SpanKey, None]()  # a dict as an ordered set
-    for doc in (doc for doc in gold_docs if key in doc.spans):
-        keys_of_doc = sorted(_span_keys(doc.spans.get(UNKNOWN, ())))
-        unknown_keys |= dict.fromkeys(keys_of_doc)
-        golds.append(_SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), Coverage(keys_of_doc), is_exclusive=False))
-    right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
-    merged_doc.spans[key] = _to_spans(merged_doc, right)
+def _merge_groups(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
+    """Write on merged_doc the spans of all groups on which gold_docs agree. The others are counted and become unknown."""
+    all_right, all_contradictory = list[_SpanKey](), list[_SpanKey]()
+    gold_docs = [doc for doc in gold_docs if any(map(_is_group_of_gold, doc.spans))]
+    unknown = [Coverage(_span_keys(doc.spans.get(UNKNOWN, ()))) for doc in gold_docs]
+    for key in dict.fromkeys(key for doc in gold_docs for key in doc.spans if _is_group_of_gold(key)):
+        golds = [
+            _SpanGold(_span_keys(doc.spans[key]), _rejected_keys(doc), region, is_exclusive=False)
+            for doc, region in zip(gold_docs, unknown, strict=True)
+            if key in doc.spans
+        ]
+        right, _, contradictory = _compare_spans(golds, f"{SPANS_PREFIX}{key}", conflicts)
+        merged_doc.spans[key] = _to_spans(merged_doc, right)
+        all_right += right
+        all_contradictory += contradictory
     # By a Doc without rejections, all other spans are wrong, and so they are by the merged Doc, except for contradictory spans
-    # and those that no such Doc decides. The group REJECTED, which would make all of them unknown, goes.
-    complete = [gold for gold in golds if gold.rejected_keys is None]
-    if complete:
-        is_decided = Coverage(right).overlaps
-        undecided = [key for key in unknown_keys if not is_decided(key) and all(gold.verdict(key) is None for gold in complete)]
-        keys = (*undecided, *contradictory)
-        doubtful = (merged_doc.char_span(*key[:2], label=key[2], alignment_mode="expand") for key in keys)
-        unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]
-        if unknown_spans:
-            merged_doc.spans[UNKNOWN] = unknown_spans
+    # and tokens that no such Doc decides. The group REJECTED, which would make all of them unknown, goes.
+    unknown_of_complete = [region for doc, region in zip(gold_docs, unknown, strict=True) if REJECTED not in doc.spans]
+    if unknown_of_complete:
+        missing = _tokens_without_gold(merged_doc, unknown_of_complete, Coverage(all_right), Coverage(all_contradictory))
+        if missing:
+            merged_doc.spans[UNKNOWN] = missing
         merged_doc.spans.pop(REJECTED, None)
+
+
+def _is_group_of_gold(key: str) -> bool:
+    """Return whether the span group of this key is gold; groups "calib_..." have the rejected and unknown spans."""
+    return not key.startswith("calib_")
 
 
 def _merge_cats(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:

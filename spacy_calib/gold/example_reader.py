@@ -275,8 +275,8 @@ def _hits_of(
     """Return (hits, is_known) for the entries of marginals: whether the label is right, and whether the gold shows this.
 
     marginals (Marginals): Of all examples; their rows are tokens or documents. gold (Ints): Column of each row's gold label; -2
-    for rows to leave out. labels (Sequence[str]): Label of each column. For lemmas a column is an edit
-    tree, so the marginals have `names`, the lemma of each entry, and these are compared with the gold.
+    for rows to leave out. labels (Sequence[str]): Label of each column; for lemmas a column is an edit tree, and the label is
+    in `marginals.names`.
     """
     takes_part = gold[marginals.rows] != -2
     # Columns alone do not decide on arcs (heads count), units with several right labels, and gold of yes/no answers.

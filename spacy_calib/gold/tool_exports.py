@@ -260,38 +260,44 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
             if response.get("status") in (None, "submitted") and response["value"] is not None:
                 responses_by_person[str(response.get("user_id") or "")].append((question, response["value"]))
     for person, responses in responses_by_person.items():
-        answers = [_argilla_value(text, value, meta) for question, value in responses if question in record[QUESTIONS]]
+        asks_spans = record[QUESTIONS]  # question -> whether it asks for spans, not categories
+        answers = [_argilla_value(text, value, meta, asks_spans[name]) for name, value in responses if name in asks_spans]
         spans = {span: right for answer in answers for span, right in answer.spans.items()}
         cats = {name: has for answer in answers for name, has in answer.cats.items()}
         uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
-        skipped = Counter(f"answers to '{question}'" for question, _ in responses if question not in record[QUESTIONS])
-        is_whole = bool(answers) and all(answer.whole for answer in answers)  # one of them may be about a single span
+        skipped = Counter(f"answers to '{name}'" for name, _ in responses if name not in asks_spans)
+        # Spans are complete only if the person was asked for all of them, and answered.
+        unanswered = {name for name, is_asked in asks_spans.items() if is_asked}.difference(name for name, _ in responses)
+        is_whole = bool(answers) and not unanswered and all(answer.whole for answer in answers)
         yield TextAnswers(text, spans, cats, is_whole, dict(meta), person=person, skipped=skipped, uncertain=uncertain)
 
 
-def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
-    """Return the answer in a response of Argilla: categories (strings) or spans (dicts). meta: Metadata from `queue_meta`."""
+def _argilla_value(text: str, value: Any, meta: dict[str, Any], of_spans: bool) -> TextAnswers:
+    """Return the answer in a response of Argilla: spans (of_spans) or categories. meta: Metadata from `queue_meta`."""
     values = as_list(value)
-    if values and isinstance(values[0], str):
+    if not of_spans:
         return answer_with_cats(text, values, meta)
     marks = _locate_spans(text, values)
     return replace(answer_with_spans(text, marks, meta), uncertain=without_words(marks, values))
 
 
-QUESTIONS = "calib_questions"  # key added to records: the questions that ask for labels
+QUESTIONS = "calib_questions"  # key added to records: question that asks for labels -> whether of spans
+
+
+_USUAL_NAMES = {"label", "labels", "category"}  # of questions that ask for labels
 
 
 def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> None:
     """Add to records of Argilla, under QUESTIONS, which questions ask for labels.
 
-    These are the questions with lists of labels or spans as answers, and those that a label of the pipeline answers. If there
-    are no lists, `choose_questions` chooses. RAISES C786: several fields could be the text.
+    These are the questions with lists of labels or spans as answers, and those with a usual name ("label") or a label of the
+    pipeline as an answer. If there are no lists, `choose_questions` chooses. RAISES C786: several fields could be the text.
     """
     for fields in (record["fields"] for record in records):
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
     texts: dict[str, Counter[str]] = defaultdict(Counter)  # question -> its answers that are one text
-    questions: set[str] = set()  # those with lists of labels or spans as answers
+    lists: dict[str, list[Any]] = defaultdict(list)  # question -> items of its answers that are lists of labels or spans
     for question, responses in (item for record in records for item in record["responses"].items()):
         for value in (response["value"] for response in responses or ()):
             if isinstance(value, str):
@@ -299,13 +305,15 @@ def name_questions(records: list[dict[str, Any]], labels: Collection[str]) -> No
             elif isinstance(value, (list, tuple)) and all(
                 isinstance(item, str) or (isinstance(item, dict) and "label" in item) for item in value
             ):
-                questions.add(question)
-    if questions:  # others may ask for comments
-        questions |= {question for question, answers in texts.items() if not answers.keys().isdisjoint(labels)}
+                lists[question] += value
+    if lists:  # other questions may ask for comments
+        chosen = {name for name, answers in texts.items() if name in _USUAL_NAMES or not answers.keys().isdisjoint(labels)}
     else:
-        questions = choose_questions(texts, labels)
+        chosen = choose_questions(texts, labels)
+    # A question with empty lists alone asks for spans.
+    asks_spans = dict.fromkeys(chosen, False) | {name: not any(isinstance(item, str) for item in lists[name]) for name in lists}
     for record in records:
-        record[QUESTIONS] = questions
+        record[QUESTIONS] = asks_spans
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
@@ -317,6 +325,6 @@ def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[
     with_labels = {name for name, answers in candidates.items() if not answers.keys().isdisjoint(labels)}
     if with_labels or len(candidates) < 2:
         return with_labels or set(candidates)
-    typical = {name for name in ("label", "labels", "category") if name in candidates}
+    typical = candidates.keys() & _USUAL_NAMES
     # Labels are given again and again, comments are not.
     return typical or {name for name, answers in candidates.items() if answers.total() > len(answers)}

@@ -144,7 +144,7 @@ def check_evaluable(
 
     corpora (Sequence): Scored corpus of each pipe. examples (Sequence): Predicted Docs with gold. silent (bool): Do not warn
         (CW65) that hardly any prediction of a single pipe is wrong. If no pipe passes, the error is about the first one.
-    RAISES C800 to C804: the predictions of a single pipe are all right or all wrong, or the gold shows no errors. C075,
+    RAISES C800 to C804: the gold shows no errors of a single pipe, or only errors, or has the same label everywhere. C075,
         C745: no Doc has scores. C030: no Doc with scores has gold. C005: no score of a token with gold reaches the threshold.
     """
     if len(pipes) == 1:

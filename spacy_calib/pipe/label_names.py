@@ -189,7 +189,8 @@ def shown_keys(pipe: Calibrator) -> dict[str, str]:
     """
     names = shown_names(pipe)
     n_labels = Counter(names.values())
-    keys = {label: name if n_labels[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
+    is_clear = {name for name, n in n_labels.items() if n == 1 or not name}
+    keys = {label: name if name in is_clear else f"{name} ({label})" for label, name in names.items() if name != label}
     return keys | shown_columns(pipe)
 
 

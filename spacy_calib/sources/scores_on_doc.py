@@ -144,8 +144,8 @@ class TokenScoresSource(UnitScoresSource):
 class DocScoresSource(UnitScoresSource):
     """Source of a value for each document: a mapping of categories to scores, or the score of the highest one in `doc.cats`.
 
-    Gold categories are read from `doc.cats` of gold Docs. A predicted Doc with no categories in `doc.cats` gets their scores
-        there.
+    Gold categories are read from `doc.cats` of gold Docs. A predicted Doc with none of the source's categories there gets their
+    scores.
     component (str): Name of the component, or "". labels (list[str] | None): None for labels of the component or the fit data.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
         `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;

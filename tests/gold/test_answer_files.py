@@ -161,6 +161,19 @@ def test_other_questions_do_not_say_that_spans_nobody_was_asked_about_are_wrong(
     assert answer.skipped == ({"answers to 'note'": 1} if "note" in extra else {})
 
 
+def test_an_unanswered_question_about_spans_makes_no_span_wrong(tmp_path):
+    both, categories, none = argilla(TEXT, [ANNA]), argilla("other", []), argilla("third", [])
+    both["responses"]["topics"] = [{"value": ["news"], "status": "submitted"}]
+    categories["responses"] = {"topics": [{"value": ["news"], "status": "submitted"}]}
+    none["responses"]["topics"] = [{"value": [], "status": "submitted"}]  # of no topic, and no span
+    answers = read_answers(write(tmp_path / "a.json", [both, categories, none], array=True), {"P"})
+    assert [answer.whole for answer in answers] == [True, False, True]
+    asked = {**argilla(TEXT, [ANNA]), "metadata": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"}}
+    asked["responses"]["topics"] = [{"value": [], "status": "submitted"}]
+    answers = read_answers(write(tmp_path / "b.json", [both, asked], array=True), {"P"})
+    assert answers[1].spans == {TextSpan(0, 4, "P"): True}
+
+
 def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_path, monkeypatch):
     """As many categories as texts would else make a value for each of them in each text."""
     records = [{"id": i, "text": f"text {i}", "label": [f"c{i}"]} for i in range(4)]

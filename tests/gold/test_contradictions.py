@@ -113,21 +113,35 @@ def test_contradictory_spans_of_a_group_are_neither_right_nor_wrong():
     assert (group.aligned_gold(example) != 0).tolist() == [False, False, True, True]
 
 
-def test_spans_that_nobody_decided_stay_unknown():
-    first, second, third = (gold_doc((0, 2, "PER"), group=True) for _ in range(3))
-    for doc in (first, second):
-        doc.spans["calib_unknown"] = [Span(doc, 3, 4)]  # "Tarvo": a span without a label
-    answered = gold_doc((3, 4, "LOC"), group=True, rejected=[])
-    predicted = [(0, 2, NLP.vocab.strings.add("PER")), (3, 4, NLP.vocab.strings.add("LOC"))]
+def with_unknown(doc, *places):
+    doc.spans["calib_unknown"] = [Span(doc, *place) for place in places]
+    return doc
 
-    def hits(*docs):
-        return span_hits(
-            Example(NLP.make_doc(first.text), merge_gold(first, docs)), get_annotation("spans:sc"), predicted, "exact"
-        )
 
-    assert hits(first, second).tolist() == [1, -1]
-    assert hits(first, third).tolist() == [1, 0]  # by the third Doc nothing else is a span
-    assert hits(first, second, answered).tolist() == [1, 1]
+def group_hits(*docs, key="sc", places=((0, 2, "PER"), (2, 3, "PER"), (3, 4, "PER"))):
+    """Whether spans are right by the merged gold; -1: unknown."""
+    spans = [(start, end, NLP.vocab.strings.add(label)) for start, end, label in places]
+    example = Example(NLP.make_doc(docs[0].text), merge_gold(docs[0], docs))
+    return span_hits(example, get_annotation(f"spans:{key}"), spans, "exact").tolist()
+
+
+def test_tokens_that_nobody_decided_stay_unknown():
+    def mira(*places):
+        return with_unknown(gold_doc((0, 2, "PER"), group=True), *places)
+
+    assert group_hits(mira((3, 4)), mira((3, 4))) == [1, 0, -1]
+    assert group_hits(mira((3, 4)), mira()) == [1, 0, 0]  # by the second Doc nothing else is a span
+    assert group_hits(mira((1, 4)), mira((2, 3))) == [1, -1, 0]  # token by token
+    answered = gold_doc((3, 4, "PER"), group=True, rejected=[])
+    assert group_hits(mira((2, 4)), mira((2, 4)), answered) == [1, -1, 1]  # an answer decides about its own span
+
+
+def test_unknown_tokens_of_one_group_leave_the_gold_of_another_group():
+    corpus = gold_doc((0, 2, "PER"))
+    corpus.spans["x"] = [Span(corpus, 0, 2, label="PER")]
+    answers = with_unknown(gold_doc(), (0, 2))
+    answers.spans["x"] = answers.spans["sc"] = []
+    assert group_hits(corpus, answers, key="x") == group_hits(answers, corpus, key="x") == [1, 0, 0]
 
 
 def test_arcs_that_differ_are_unknown():

@@ -17,6 +17,7 @@ FITTED = pipe_with({"PER": "agent", "ORG": "agent", "LOC": "place", "DATE": "DAT
 def test_labels_that_share_a_name_are_told_apart():
     assert shown_keys(FITTED) == {"PER": "agent (PER)", "ORG": "agent (ORG)", "LOC": "place"}
     assert shown_keys(pipe_with(None)) == {}
+    assert shown_keys(pipe_with({"PER": "", "DATE": ""})) == {"PER": "", "DATE": ""}  # neither has scores
 
 
 def test_with_a_card_a_name_of_its_gold_is_the_only_label_that_has_it():

@@ -125,7 +125,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     """Return (name, settings) for a new calib pipe, to which `merge_block` then adds the options and dotted settings.
 
     base (tuple | None): Block of a config file; None takes the defaults. A name or prefix other than "calib" stays, otherwise
-    `_new_name` makes the name, "calib_ent" for entities. An old calib pipe of the component with this name will be replaced.
+    `_new_name` makes the name, "calib_ent" for entities. The fit may replace an old calib pipe of this name.
     options, overrides (Mapping): Given options by name, and dotted settings.
     """
     from ...pipe.component import Calibrator

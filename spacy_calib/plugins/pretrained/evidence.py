@@ -167,7 +167,7 @@ def _read_word(word: str) -> list[float]:
 def _depths(doc: Doc) -> Floats:
     """Return the number of arcs from each token to the root of its sentence, (n_tokens,); the root of a span has the minimum.
 
-    Punctuation and white space without dependents get n_tokens - 1 (unless it is a root), as `Span.root` prefers any other
+    Punctuation and white space without dependents get n_tokens - 1 (unless they are roots), as `Span.root` prefers any other
     token.
     """
     offsets = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # to each head, 0 at a root; unsigned in spaCy
