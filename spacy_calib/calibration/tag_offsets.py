@@ -14,7 +14,8 @@ from .solvers import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 # The greatest offset: without a penalty, that of a tag whose pairs all hit would be infinite.
 _FARTHEST = 15.0
 # Newton's method takes at most so many steps, and ends with one shorter than the tolerance.
-_STEPS, _TOLERANCE = 60, 1e-9
+_STEPS = 60
+_TOLERANCE = 1e-9
 # Candidate strengths, in equal steps of the logarithm, the strongest first.
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
 # Strengths that `average_offsets` averages over, the strongest first; no offsets at all have half of the prior probability.
@@ -22,7 +23,8 @@ _FEW_STRENGTHS = (256.0, 64.0, 16.0, 4.0, 1.0)
 # The prior probability that a unit is an outlier, and the strength for its offset: a standard deviation of 4.
 _OUTLIER_SHARE, _OUTLIER_STRENGTH = 1 / 20, 1 / 16
 # The search ends after so many strengths in a row without gain, and finds offsets to this tolerance.
-_PATIENCE, _SEARCH_TOLERANCE = 3, 1e-3
+_PATIENCE = 3
+_SEARCH_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,26 +112,39 @@ def fit(
     components = components or component_with_gold(nlp, gold_paths, {**single_options, **(overrides or {})}, silent)
     calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, gold_names, calib_options)
-    examples = read_examples(nlp, gold_paths[0], gold_preproc, more=gold_paths[1:])
-    for component_fit in fits:  # rename gold labels to those of the new calib pipes
-        new_pipe: Any = nlp.get_pipe(component_fit.name)
-        match_gold([new_pipe], examples, silent, further_maps=component_fit.label_maps)
+    examples = _read_gold(nlp, fits, gold_paths, gold_preproc, silent)
+    count_labels = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     max_unknown = 1.0 if allow_unknown else MAX_UNKNOWN  # share of gold with labels that the component does not know
-    pipes_done: list[str] = []
-    for component_fit in fits:
-        calib: Any = nlp.get_pipe(component_fit.name)
-        counts = count_training(nlp, calib, train_data, examples, allow_seen, silent)
-        fit_pipe(
-            nlp, calib, examples, n_process=n_process, silent=silent, pipes_done=pipes_done, max_unknown=max_unknown, **counts
-        )
-        component_fit.compare(calib, examples, event, always)
-        pipes_done = pipes_before(nlp, calib)  # these pipes have annotated the examples already
+    fit_options = {"n_process": n_process, "max_unknown": max_unknown, "silent": silent}
+    _fit_all(nlp, fits, examples, count_labels, {"event": event, "always": always}, **fit_options)
     nlp = _choose_pipes(nlp, fits, partial(load_pipeline, model, exclude=unreadable), always)
     write_pipeline(nlp, output, force)
     if not silent:
         show_output(nlp, fits, output, format, {"--map": label_map, "--gold-preproc": gold_preproc, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
+
+
+def _fit_all(
+    nlp: Language,
+    fits: Sequence[ComponentFit],
+    examples: list[Example],
+    count_labels: Callable[[Calibrator], dict[str, Any]],
+    comparison_options: Mapping[str, Any],
+    **fit_options: Any,
+) -> None:
+    """Fit the new calib pipe of each component to the examples, and compare it with the calibration that it may replace.
+
+    fits (Sequence): One per component, in pipeline order; each gets its comparison. count_labels (Callable): Gets a new calib
+    pipe; returns the label counts of the training data as arguments of `Calibrator.fit`, {} without training data.
+    comparison_options (Mapping): "event" and "always" for `ComponentFit.compare`. fit_options: Arguments of `fit_pipe`.
+    """
+    pipes_done: list[str] = []
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **fit_options, **count_labels(calib))
+        component_fit.compare(calib, examples, **comparison_options)
+        pipes_done = pipes_before(nlp, calib)  # these pipes have annotated the examples already
 
 
 def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[[], Language], always: bool) -> Language:
@@ -150,6 +163,17 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], reload: Callable[
         elif not always:
             check_fit(calib.fit_info)
     return nlp
+
+
+def _read_gold(
+    nlp: Language, fits: Sequence[ComponentFit], paths: Sequence[Path], gold_preproc: bool, silent: bool
+) -> list[Example]:
+    """Return the examples of the gold files `paths`, with gold labels renamed to those of the new calib pipe of each fit."""
+    examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        match_gold([calib], examples, silent, further_maps=component_fit.label_maps)
+    return examples
 
 
 def count_training(
