@@ -1,4 +1,6 @@
-"""Functions of log-odds, and the two minimizers of all penalized fits: Newton's method for few coefficients, L-BFGS for many.
+"""Functions of log-odds, and the three minimizers of penalized fits.
+
+Newton's method for few coefficients; for many L-BFGS, or Newton's method by products with the Hessian, which is more exact.
 
 Only offsets of tags and groups are fitted elsewhere: `calibration.tag_offsets` has a Newton's method for all of them at once.
 """
@@ -6,7 +8,7 @@ Only offsets of tags and groups are fitted elsewhere: `calibration.tag_offsets` 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,29 @@ def minimize_smooth(
     # The vectors are short: threads would mostly wait for one another.
     with _thread_pools().limit(limits=1):
         return minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+
+
+def minimize_with_curvature(
+    loss: Callable[[Floats], tuple[float, Floats]],
+    curvature: Callable[[Floats], Callable[[Floats], Floats]],
+    start: Floats,
+    tolerance: float,
+) -> Floats:
+    """Return the weights that minimize a convex loss: Newton's method in a trust region, steps by conjugate gradients.
+
+    loss (Callable): Weights -> (loss, its gradient). curvature (Callable): Weights -> the product of the Hessian there with a
+        vector. start (Floats): Initial weights. tolerance (float): Norm of the gradient to stop at.
+    """
+    from scipy.optimize import minimize
+
+    products = lru_cache(maxsize=1)(lambda weights: curvature(np.frombuffer(weights)))  # one step takes many at one place
+    options = {"gtol": tolerance, "maxiter": _STEPS}
+
+    def product(weights: Floats, vector: Floats) -> Floats:
+        return products(weights.tobytes())(vector)
+
+    with _thread_pools().limit(limits=1):
+        return minimize(loss, start, jac=True, hessp=product, method="trust-ncg", options=options).x
 
 
 @cache

@@ -65,10 +65,11 @@ def sample_pairs(n: int = 4000, seed: int = 0):
     return own, word, hits, np.sort(rng.integers(0, 40, n))
 
 
-def test_weights_are_those_of_scikit_learn():
+def test_weights_are_those_of_scikit_learn(monkeypatch):
+    monkeypatch.setattr(log_linear, "_TOLERANCE", 1e-4)
     _, word, hits, documents = sample_pairs()
     data = PairData(np.zeros(len(word)), inputs_of_words(6, word), hits, documents)
-    found = log_linear._fit_model(data, 3.0, 1e-12)
+    found = log_linear._fit_model(data, 3.0)
     # The penalty on a weight is ridge / 2 times its square; that of scikit-learn 1 / (2 C) times.
     theirs = LogisticRegression(C=1 / 3, fit_intercept=False, tol=1e-10).fit(np.eye(6)[word], hits)
     assert found.weights["rival"].values[:, 0] == pytest.approx(theirs.coef_[0], abs=1e-4)
@@ -79,6 +80,20 @@ def test_what_words_say_is_learned_and_held_out_documents_say_so():
     model, held_out = fit_pairs(PairData(log_odds, inputs_of_words(6, word, log_odds), hits, documents))
     assert model.weights["rival"].values[:, 0] == pytest.approx([-2, -1, 0, 0, 1, 2], abs=0.4)
     assert _loss(held_out, hits) < _loss(sigmoid(log_odds), hits) - 0.05
+
+
+def test_held_out_scores_forget_what_the_initial_weights_have_seen():
+    log_odds, _, hits, documents = sample_pairs()
+    rng = np.random.default_rng(3)
+    blocks = [WeightBlock("line", 1, 2, 0.0), WeightBlock("rival", 900), WeightBlock("ending", 700)]
+    codes = [rng.zipf(1.3, len(hits)) % block.size for block in blocks[1:]]
+    inputs = inputs_of(blocks, codes, (np.ones(len(hits)), log_odds))
+    data, folds = PairData(log_odds, inputs, hits, documents), documents % 3
+    seen = log_linear._fit_model(data, 1.0)
+    zeros = {name: BlockWeights(block.codes, 0 * block.values, block.size) for name, block in seen.weights.items()}
+    held_out = [log_linear._score_out_of_fold(data, 1.0, folds, start) for start in (seen, LogLinear(1.0, zeros))]
+    assert np.abs(held_out[0] - held_out[1]).max() < 0.002
+    assert np.abs(held_out[0] - seen.predict(log_odds, inputs)).max() > 0.1
 
 
 def test_words_that_say_nothing_are_held_back():
