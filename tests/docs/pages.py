@@ -245,7 +245,7 @@ def same(given: str, wanted: str) -> bool:
     """
     if given == wanted:
         return True
-    one, other = (word.strip("(){}[],:%'") for word in (given, wanted))
+    one, other = (word.strip("(){}[],:%'.") for word in (given, wanted))
     try:
         apart = abs(float(one.replace(",", "")) - float(other.replace(",", "")))
     except ValueError:
