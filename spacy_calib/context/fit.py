@@ -139,14 +139,13 @@ def fit_further_scores(
     no_gold_counts = np.zeros(0, dtype=np.intp)  # number of gold spans: a recalibrator needs none
     top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], no_gold_counts)
     lowers_loss = drop_useless_scores(top_data, groups).spans.further_scores.shape[1] > 0  # all further scores stay, or none
-    held_out, unlabelled_scores = spans.scores, unlabelled_pairs.scores
+    new_scores, unlabelled_scores = pairs.scores, unlabelled_pairs.scores
     reason = "" if lowers_loss else "further scores do not lower the log loss on held-out documents"
     if lowers_loss:
-        held_out = held_out_scores(top_data, groups)
+        new_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out_scores(top_data, groups))
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
         entries = unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores
         unlabelled_scores = context.adjust(*entries, unlabelled_top, words)
-    new_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out)
     comparison = ContextComparison.from_scores(pairs.scores, new_scores, pairs.hits, documents)
     info = {
         "when": FURTHER_SCORES, "forms": 0, "endings": 0, "ridge": None,

@@ -233,15 +233,17 @@ def holds(printed: list[str], wanted: list[str]) -> bool:
 
 def place_of(printed: list[str], wanted: list[str]) -> int | None:
     """Where these words begin in what is printed; None where they do not stand there in one piece."""
+    bounds = ["to" in (*wanted[max(0, i - 1) : i], *wanted[i + 1 : i + 2]) for i in range(len(wanted))]
     starts = range(len(printed) - len(wanted) + 1)
-    return next((start for start in starts if all(map(same, printed[start : start + len(wanted)], wanted))), None)
+    return next((start for start in starts if all(map(same, printed[start : start + len(wanted)], wanted, bounds))), None)
 
 
-def same(given: str, wanted: str) -> bool:
-    """The same word, or the same number: another machine may round otherwise.
+def same(given: str, wanted: str, is_bound: bool = False) -> bool:
+    """The same word, or the same number: another machine may round otherwise. is_bound: Whether it is one end of an interval.
 
     Between processors the figures of the same weights differ by .0005 (EWT, `calib evaluate`, kernels of OpenBLAS for Prescott and Haswell), and
-    the score of one token by .0018: what is chosen on folds may be another neighbour of the best.
+    the score of one token by .0018: what is chosen on folds may be another neighbour of the best. Two entities that change places in the order of
+    scores move a cut-off by one entity, and the interval of what it accepts by .0053 (docs/guides/cut-offs.md, SkylakeX and Haswell).
     """
     if given == wanted:
         return True
@@ -251,5 +253,5 @@ def same(given: str, wanted: str) -> bool:
     except ValueError:
         return False
     last_digit = 10.0 ** -len(other.partition(".")[2])
-    share = 0.003 if "." in other else 0.001
+    share = 0.001 if "." not in other else 0.01 if is_bound else 0.003
     return apart <= 1.001 * max(last_digit, 0.0006) + share * abs(float(other.replace(",", "")))

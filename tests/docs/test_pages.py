@@ -289,6 +289,9 @@ def test_what_real_data_prints_has_the_header_that_made_up_data_print():
 def test_last_digits_may_differ_and_words_not():
     assert holds(["Raw", "0.150", "of", "1,857", "pairs"], ["0.151", "of", "1,858", "pairs"])
     assert holds(["0.0225", "11.7", "(0.0284)."], ["0.0220", "11.6", "(0.0285)."])
+    assert holds(["0.7255", "to", "1.0000"], ["0.7308", "to", "1.0000"])
+    assert not holds(["0.7208", "to", "1.0000"], ["0.7308", "to", "1.0000"])
+    assert not holds(["0.7255", "1.0000"], ["0.7308", "1.0000"])
     assert not holds(["Raw", "0.150", "of", "1,857", "pairs"], ["0.150", "of", "1,857", "tokens"])
     for moved in ("0.0222", "1,860", "0.82", "11.8"):
         given = {"0.0222": "0.0208", "1,860": "1,857", "0.82": "0.80", "11.8": "11.6"}[moved]

@@ -177,7 +177,8 @@ def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -
     if n < 2 or squares <= 0:
         return 0.0
     excess = max(0.0, float((np.square(errors) - noise).sum()))
-    variance = excess / squares * n / (n - 1)  # n - 1 as in a sample variance
+    # n - 1 as in a sample variance: the errors sum to about 0, since the scores are fitted to all these sources.
+    variance = excess / squares * n / (n - 1)
     return min(variance, _MAX_VARIANCE) * (1 + 2 / n)
 
 

@@ -12,6 +12,7 @@ from ...metrics.calibration_errors import table_of
 from ...metrics.judged_view import JudgedView
 from ...metrics.sentences import ONE_WAY, PROMISED, warn_of_higher_loss, warn_of_never_right
 from ...pairs.bins import make_binner
+from ...pairs.documents import count_in_words
 from ...types import Floats
 
 # Annotation -> word for the component that sets it.
@@ -184,7 +185,7 @@ def _error_clause(status: str, view: JudgedView, evidence: VerdictFigures) -> st
             interval = f"{evidence.low:.3f} to {evidence.high:.3f}"
             note = f"; that is more, but documents differ too much to tell (95 % interval {interval})"
         return (
-            f": {len(view.pairs):,} scores from {count:,} document{'s' if count != 1 else ''} are off by {error:.3f} on "
+            f": {len(view.pairs):,} scores from {count_in_words('document', count)} are off by {error:.3f} on "
             f"average, where chance alone would show up to {floor95:.3f}{note}"
         )
     clauses = ("no more than chance would show", "which may be chance", "more than chance would show")

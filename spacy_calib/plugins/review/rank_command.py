@@ -16,7 +16,7 @@ from ...cli.shared.options import CalibratedModel, ChosenComponent, Code, Column
 from ...cli.shared.outputs import output_files
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
-from ...pairs.documents import DOCUMENT, TOKEN
+from ...pairs.documents import DOCUMENT, TOKEN, count_in_words
 from .asking import ask_in_terminal
 from .memory import SCORE_BYTES, TASK_BYTES, check_size
 from .messages import calib_error
@@ -252,7 +252,7 @@ def show_sample(result: dict[str, Any]) -> None:
     sample = result.get("sample") or {"precision": None}
     if sample["precision"] is None:
         return
-    where = f"{result['units']:,} entities in {sample['documents']:,} document{'s' if sample['documents'] != 1 else ''}"
+    where = f"{count_in_words('entity', result['units'])} in {count_in_words('document', sample['documents'])}"
     msg.text(f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:")
     if "wanted" in sample:  # a sample of entities above their cut-offs: to confirm the precision that these promise
         n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
@@ -272,16 +272,16 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, a
     accepted (bool): Whether --accepted was given, so that the most certain come first.
     """
     show_seen(result["seen"])
-    plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
+    all_units = count_in_words(result["unit"], result["units"])
     is_stratified = result["order"] == STRATIFIED
     if is_stratified:
-        msg.divider(f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`")
+        msg.divider(f"{n:,} of {all_units}, sampled for `adapt`")
     elif result["order"] == "random":
-        msg.divider(f"{result['units']:,} {plural}, in random order")
+        msg.divider(f"{all_units}, in random order")
     else:
         first = "certain" if accepted else "doubtful"
-        msg.divider(f"{result['units']:,} {plural}, most {first} first (by {result['order']})")
+        msg.divider(f"{all_units}, most {first} first (by {result['order']})")
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:
         msg.text(f"... and {n - n_shown:,} more in {output}")
@@ -294,7 +294,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, a
     if sentence := _describe_errors(result):
         msg.text(sentence)
     if output is not None:
-        msg.good(f"{n:,} {plural}: {output}")
+        msg.good(f"{count_in_words(result['unit'], n)}: {output}")
 
 
 def _describe_errors(result: dict[str, Any]) -> str:

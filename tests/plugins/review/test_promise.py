@@ -282,7 +282,7 @@ def test_the_accepted_names_as_a_table(promised, texts, tmp_path):
     )
     (tmp_path / "certain.jsonl").write_text(json.dumps({"text": text_of[certain]}))
     printed = ok(calib("rank", promised[1], tmp_path / "certain.jsonl", "--accepted")).text
-    assert "1 entities, most certain first" in printed
+    assert "1 entity, most certain first" in printed
     assert "below their cut-off" not in printed
 
 
