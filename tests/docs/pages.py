@@ -243,7 +243,8 @@ def same(given: str, wanted: str, is_bound: bool = False) -> bool:
 
     Between processors the figures of the same weights differ by .0005 (EWT, `calib evaluate`, kernels of OpenBLAS for Prescott and Haswell), and
     the score of one token by .0018: what is chosen on folds may be another neighbour of the best. Two entities that change places in the order of
-    scores move a cut-off by one entity, and the interval of what it accepts by .0053 (docs/guides/cut-offs.md, SkylakeX and Haswell).
+    scores move a cut-off by one entity, and the interval of what it accepts by .0053 (UNER, kernels for SkylakeX and Haswell);
+    of 2,375 tokens above a cut-off, 10 may be below it (Prescott).
     """
     if given == wanted:
         return True
@@ -253,5 +254,5 @@ def same(given: str, wanted: str, is_bound: bool = False) -> bool:
     except ValueError:
         return False
     last_digit = 10.0 ** -len(other.partition(".")[2])
-    share = 0.001 if "." not in other else 0.01 if is_bound else 0.003
+    share = 0.005 if "." not in other else 0.01 if is_bound else 0.003
     return apart <= 1.001 * max(last_digit, 0.0006) + share * abs(float(other.replace(",", "")))
