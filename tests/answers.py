@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from spacy_calib.gold.tool_exports import proposed_spans, queue_meta
+
 Records = list[dict[str, Any]]
 
 
@@ -29,7 +31,8 @@ def _label_studio(number: int, record: dict[str, Any], right: bool) -> dict[str,
 
 
 def _doccano(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
-    return {"id": number, **record, "label": record["label"] if right else [], "Comments": []}
+    asked = [list(span) for span in proposed_spans(record["text"], queue_meta(record["meta"]))]
+    return {"id": number, **record, "label": (record["label"] or asked) if right else [], "Comments": []}
 
 
 def _argilla(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:

@@ -184,7 +184,8 @@ def with_pipe_labels(pipe: Calibrator, shares: Any) -> Any:
     if not isinstance(shares, Mapping):
         return shares
     names = shown_keys(pipe)
-    label_of = {names.get(label) or label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()}
+    all_labels = pipe.lookup.span_labels() or pipe.lookup.labels()
+    label_of = {names.get(label, label): label for label in all_labels if names.get(label) != ""}  # "": it has no scores
     for name in shares:
         check_option("--precision", name in label_of, f"of labels with a score ({', '.join(label_of)})", repr(name))
     return {label_of[name]: share for name, share in shares.items()}

@@ -27,13 +27,22 @@ def is_task(record: Record) -> bool:
 
 def read_task(record: Record) -> Iterator[TextAnswers]:
     """Yield the answers of each person about the text of a task, in the order of their last changes."""
-    for annotation in sorted(_finished(record), key=lambda annotation: str(annotation.get("updated_at") or "")):
-        annotator = annotation.get("completed_by")
-        if isinstance(annotator, dict):
-            annotator = annotator.get("id", annotator.get("email", ""))
-        person = "" if annotator is None else str(annotator)
+    for annotation in sorted(_finished(record), key=changed_at):
         answers = _read_annotation(record, annotation["result"])
-        yield replace(answers, person=person, agreed=annotation.get("ground_truth") is True)
+        yield replace(answers, person=annotator_of(annotation), agreed=annotation.get("ground_truth") is True)
+
+
+def changed_at(annotation: Record) -> str:
+    """Return when an annotation was last changed, in a form that sorts by time; "" if that is unknown."""
+    return str(annotation.get("updated_at") or "")
+
+
+def annotator_of(annotation: Record) -> str:
+    """Return who made an annotation, "" if that is unknown."""
+    annotator = annotation.get("completed_by")
+    if isinstance(annotator, dict):
+        annotator = annotator.get("id", annotator.get("email", ""))
+    return "" if annotator is None else str(annotator)
 
 
 def _finished(task: Record) -> list[Record]:

@@ -1,7 +1,8 @@
 """Reads answers to a random sample of entities (`rank --order random`), with the scores that the entities had.
 
 In doubt an entity counts as wrong, so that promised precisions hold: if people disagree about it ("disputed") and no agreed
-annotation decides, or if it was only skipped, or changed. Of several answers of one person the last counts ("doubled").
+annotation decides, or if it was only skipped, or changed. Of several answers of one person the last counts ("doubled"), even
+if it is a skip.
 Questions without an answer are left out ("unanswered"), as the queue is in random order. Files that are cut off are refused.
 """
 
@@ -20,7 +21,8 @@ from ..pairs.pairing import JudgedPairs
 from ..schema import InvalidState, maybe, number, record, text, whole
 from ..types import Floats, Pairs
 from .answer_files import read_each, read_values
-from .tool_exports import as_list, proposed_spans, queue_meta
+from .label_studio import annotator_of, changed_at
+from .tool_exports import TextAnswers, as_list, prodigy_person, proposed_spans, queue_meta
 
 # Form of what `rank` writes with each question: identity of the calibration; number of documents and share of all entities that
 # the sample was drawn from; label, score and document of the entity, and the cut-off above which it was drawn, or None.
@@ -29,7 +31,7 @@ _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
 _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 _KEY = ("doc", "sentence", "asked", "focus")  # fields that identify a question
 _Key = tuple[str, ...]  # values of the fields _KEY
-# Person (None: unknown, who skipped it) -> (whether the annotation is agreed, whether the entity is right, None if skipped).
+# Person (None: an unknown one, of a skip) -> (whether the annotation is agreed, whether the entity is right, None if skipped).
 _Votes = dict[Any, tuple[bool, bool | None]]
 
 
@@ -39,7 +41,7 @@ class SampledAnswers(NamedTuple):
     calib (str): Identity of the calibration that gave the scores. pairs (JudgedPairs): Score of each entity and whether it is
     right. cutoffs (Floats): Cut-off above which each was sampled, 0 without one, (n,). drawn_from (int): Number of documents
     from which the sample was drawn. accepted (float): Share of all entities that could be drawn, such as those that reach
-    their cut-offs. counts (Mapping): "disputed", "skipped", "doubled" or "unanswered" -> number.
+    their cut-offs. counts (Mapping): "disputed", "skipped", "changed", "doubled" or "unanswered" -> number.
     """
 
     calib: str
@@ -59,9 +61,10 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     known_labels = [label for names in labels.values() for label in names]
     questions: dict[_Key, dict[str, Any]] = {}
     votes: defaultdict[_Key, _Votes] = defaultdict(dict)
-    n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
+    n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "changed", "doubled", "unanswered"), 0))
     for file in files:
         values = read_values(file)
+        values_by_place = dict(values)
         keys: dict[str, _Key] = {}  # place in the file ("line 3") -> key of the question about a random sample there
         for where, value in values:
             meta = _meta_of(value)
@@ -69,17 +72,15 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
                 keys[where] = tuple(str(meta.get(name)) for name in _KEY)
                 questions[keys[where]] = _read_question(meta["sample"], file)
         n_others += len(values) - len(keys)
-        answers = [answer for answer in read_each(file, known_labels, values) if answer.where in keys] if keys else []
-        for answer in answers:
-            key = keys[answer.where]
-            right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])  # a question proposes one entity
-            person = answer.person or ("", right)  # without names, equal answers are one
-            counts["doubled"] += person in votes[key]
-            votes[key][person] = (answer.agreed, right)
-        answered = {answer.where for answer in answers}
-        for where, value in values:
-            if where in keys and where not in answered and _was_skipped(value):
-                votes[keys[where]][None] = (False, None)  # a skip by an unknown person: not agreed, no verdict
+        answers = defaultdict(list)  # place -> answers of each person, in their order
+        for answer in read_each(file, known_labels, values) if keys else ():
+            answers[answer.where].append(answer)
+        for where, key in keys.items():
+            record_votes, is_changed = _votes_in(values_by_place[where], answers[where])
+            counts["changed"] += is_changed
+            for person, vote in record_votes:
+                counts["doubled"] += person is not None and person in votes[key]
+                votes[key][person] = vote
     if not questions:
         return None
     if n_others:
@@ -88,6 +89,22 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     if calib not in labels or any(question["calib"] != calib for question in questions.values()):
         raise calib_error("C533", path=path)
     return _evaluate_votes(questions, votes, labels[calib], counts)
+
+
+def _votes_in(value: Any, answers: Sequence[TextAnswers]) -> tuple[list[tuple[Any, tuple[bool, bool | None]]], bool]:
+    """Return the votes in a record about one entity as (person, vote), and whether somebody changed its words or its label.
+
+    value (Any): The record. answers (Sequence): The answers in it. Skips come last: each is the last act of its person.
+    """
+    votes: list[tuple[Any, tuple[bool, bool | None]]] = []
+    is_changed = False
+    for answer in answers:
+        asked = proposed_spans(answer.text, answer.meta)[0]  # a question proposes one entity
+        right = answer.spans.get(asked)
+        marked = [span for span, is_marked in answer.spans.items() if is_marked and span != asked]
+        is_changed |= not right and any(span.start < asked.end and asked.start < span.end for span in marked)
+        votes.append((answer.person or ("", right), (answer.agreed, right)))  # without names, equal answers are one
+    return [*votes, *((person or None, (False, None)) for person in _skippers(value))], is_changed
 
 
 def _evaluate_votes(
@@ -135,9 +152,14 @@ def _read_question(sample: Any, file: Path) -> dict[str, Any]:
         raise calib_error("C692", path=file, why=f"the sample of a question is not as `rank` writes it ({error})") from None
 
 
-def _was_skipped(value: Mapping[str, Any]) -> bool:
-    """Return whether a person skipped the question in a record of Prodigy, Label Studio or Argilla."""
+def _skippers(value: Mapping[str, Any]) -> list[str]:
+    """Return the people whose last answer in a record of Prodigy, Label Studio or Argilla is a skip; "" for an unknown one."""
+    if value.get("answer") == "ignore":
+        return [prodigy_person(value)]
+    annotations = [part for part in as_list(value.get("annotations")) if isinstance(part, dict)]
+    last_by_person = {annotator_of(annotation): annotation for annotation in sorted(annotations, key=changed_at)}
+    skippers = [person for person, annotation in last_by_person.items() if annotation.get("was_cancelled")]
     responses = (value.get("responses") or {}).values()  # of Argilla: a list for each question
-    parts = [*as_list(value.get("annotations")), *(part for answers in responses for part in answers or ())]
-    marks = [part.get("was_cancelled") or part.get("status") == "discarded" for part in parts if isinstance(part, dict)]
-    return value.get("answer") == "ignore" or any(marks)
+    parts = [part for answers in responses for part in answers or () if isinstance(part, dict)]
+    discarders = [str(part.get("user_id") or "") for part in parts if part.get("status") == "discarded"]
+    return [*skippers, *dict.fromkeys(discarders)]  # who discards a record discards each question

@@ -138,12 +138,16 @@ def is_prodigy(record: dict[str, Any]) -> bool:
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
     """Read a record of Prodigy with its annotator; None if it was ignored, or rejected without showing what is wrong."""
     answer = _prodigy_answer(record)
+    # "versions" are the answers of several people, which a reviewer merged into this one.
+    return answer and replace(answer, person=prodigy_person(record), agreed="versions" in record)
+
+
+def prodigy_person(record: Mapping[str, Any]) -> str:
+    """Return who answered a record of Prodigy, "" if that is unknown."""
     ids = (record.get(key) for key in ("_annotator_id", "_session_id"))
     # Without an id of the session, Prodigy has a single user.
     single_user = "Prodigy" if record.get("_input_hash") is not None else ""
-    person = next((str(value) for value in ids if value is not None), single_user)
-    # "versions" are the answers of several people, which a reviewer merged into this one.
-    return answer and replace(answer, person=person, agreed="versions" in record)
+    return next((str(value) for value in ids if value is not None), single_user)
 
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:

@@ -79,11 +79,11 @@ def _explain_precision(result: dict[str, Any], target: str, noun: str) -> None:
 
 
 def show_answers(result: dict[str, Any]) -> None:
-    """Print how many answers in a result are disputed, skipped, doubled or missing, and the precision that they promise."""
+    """Print how many answers in a result are disputed, skipped, changed, doubled or missing, and what they promise."""
     if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
         msg.text(
-            f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of "
-            "doubled ones counts, and unanswered ones are left out."
+            f"Answers: {', '.join(cases)}. Entities about which people disagree, which they skip, or whose words or label they "
+            "change count as wrong, the last of doubled answers counts, and unanswered ones are left out."
         )
     if result.get("promise"):
         msg.text(result["promise"])

@@ -208,8 +208,9 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan) -> tuple
         tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:
         # The bias that the card of a pretrained calibration gives, as (lowest, highest) of mean score - share of right ones, is
-        # that of all tokens or entities. It says nothing about longer units, or about a selection by cut-offs.
-        is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
+        # that of all entities, or of tokens if there are none. It says nothing about other units, or a selection by cut-offs.
+        unit_of_card = "entity" if pipe.lookup.span_labels() else TOKEN
+        is_known = plan.kind == unit_of_card and not (result["accepted"] or result["below"])
         n, wrong = result["units"], result["expected_wrong"]
         result["wrong_range"] = [min(max(wrong + n * bound, 0.0), n) for bound in bias] if is_known else None
         result["expected_wrong"] = wrong if is_known else None
@@ -288,7 +289,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, a
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
-    if not is_stratified:
+    if not (is_stratified or accepted):  # these do not put the doubtful ones first
         _show_orders(result)
     show_sample(result)
     if sentence := _describe_errors(result):

@@ -137,7 +137,7 @@ def test_people_who_disagree_skipped_doubled_and_missing_answers_are_counted(cal
         records[i] = {**records[i], "answer": "ignore"}
     file = write(tmp_path / "answers.jsonl", [*records[:230], *records[233:], *more])
     result = json_of("threshold", calibrated_ner, file, "--precision", 0.8)
-    assert result["answers"] == {"disputed": 3, "skipped": 10, "doubled": 2, "unanswered": 0}
+    assert result["answers"] == {"disputed": 3, "skipped": 10, "changed": 0, "doubled": 2, "unanswered": 0}
     assert result["sample"]["answers"] == 247
     text = ok(calib("threshold", calibrated_ner, file, "--precision", 0.8)).text
     assert "Answers: 3 disputed, 10 skipped, 2 doubled." in text
@@ -156,7 +156,7 @@ def test_questions_without_an_answer_are_left_out(calibrated_ner, texts, queues,
         record["responses"]["label"] = [{"value": None, "status": "discarded", "user_id": "u"}]
     write(file, records, array=True)
     result = json_of("threshold", calibrated_ner, file, "--precision", 0.5)
-    assert result["answers"] == {"disputed": 0, "skipped": 4, "doubled": 0, "unanswered": 50}
+    assert result["answers"] == {"disputed": 0, "skipped": 4, "changed": 0, "doubled": 0, "unanswered": 50}
     assert result["sample"]["answers"] == 200
 
 
@@ -386,3 +386,39 @@ def test_texts_cannot_write_to_the_terminal(monkeypatch, capsys, tmp_path):
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "clear >>>Ann<<< again." in shown
+
+
+def test_a_later_skip_of_the_same_person_counts(calibrated_ner, promised, tmp_path):
+    records = [dict(record, _annotator_id="A") for record in records_in(promised[0])]
+    accepted = [i for i, record in enumerate(records) if record["answer"] == "accept"][:7]
+    file = write(tmp_path / "answers.jsonl", [*records, *(dict(records[i], answer="ignore") for i in accepted)])
+    result = json_of("threshold", calibrated_ner, file, "--precision", 0.01)
+    assert result["answers"] == {"disputed": 0, "skipped": 7, "changed": 0, "doubled": 7, "unanswered": 0}
+    others = json_of("threshold", calibrated_ner, promised[0], "--precision", 0.01)["rows"][0]
+    assert round(result["rows"][0]["precision"] * 250) == round(others["precision"] * 250) - 7
+
+
+def test_a_later_cancelled_annotation_counts(calibrated_ner, texts, queues, tmp_path):
+    file = answer("label-studio", queues / "label-studio.json", is_right(texts[1]), tmp_path / "answers.json")
+    tasks = records_in(file)
+    for task in tasks[:5]:
+        task["annotations"][1]["updated_at"] = "2026-01-01"
+        task["annotations"].append({**task["annotations"][1], "id": 3, "was_cancelled": True, "updated_at": "2026-01-02"})
+    result = json_of("threshold", calibrated_ner, write(file, tasks, array=True), "--precision", 0.5)
+    assert result["answers"] == {"disputed": 0, "skipped": 5, "changed": 0, "doubled": 5, "unanswered": 0}
+
+
+def test_what_nobody_marked_in_doccano_is_not_right(calibrated_ner, queues, tmp_path):
+    """doccano exports a text that nobody has answered like any other."""
+    untouched = [{"id": number, **record} for number, record in enumerate(records_in(queues / "doccano.json"), 1)]
+    file = write(tmp_path / "answers.jsonl", untouched)
+    refuses(calib("threshold", calibrated_ner, file, "--precision", 0.5, "--apply", tmp_path / "x"), says("C530"))
+
+
+def test_an_entity_with_another_label_counts_as_changed(calibrated_ner, promised, tmp_path):
+    records = records_in(promised[0])
+    accepted = [i for i, record in enumerate(records) if record["answer"] == "accept"][:6]
+    for i in accepted:
+        records[i]["spans"] = [{**span, "label": "OTHER"} for span in records[i]["spans"]]
+    result = json_of("threshold", calibrated_ner, write(tmp_path / "answers.jsonl", records), "--precision", 0.01)
+    assert result["answers"] == {"disputed": 0, "skipped": 0, "changed": 6, "doubled": 0, "unanswered": 0}

@@ -74,9 +74,13 @@ def to_label_studio(task: Task) -> dict[str, Any]:
 
 
 def to_doccano(task: Task) -> dict[str, Any]:
-    """Return a record of doccano's sequence labeling: [start, end, label] of each span; for a document, its label instead."""
-    is_category = _is_category(task)
-    labels = [span.label if is_category else [span.start, span.end, span.label] for span in task.spans]
+    """Return a record of doccano's sequence labeling: [start, end, label] of each span; for a document, its label instead.
+
+    The entity of a random sample is only named in the metadata: doccano exports records that nobody has answered like answers,
+    and an entity that nobody has marked must not count as right.
+    """
+    is_category, spans = _is_category(task), task.spans if task.sample is None else ()
+    labels = [span.label if is_category else [span.start, span.end, span.label] for span in spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}
 
 

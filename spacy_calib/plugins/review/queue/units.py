@@ -104,27 +104,33 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
     """
     if units.kind in ("sentence", DOCUMENT):
         return np.array([digest(corpus.text(*bounds)) for bounds in _bounds(units.firsts, units.lasts)], dtype=np.uint64)
-    # Distinct sentences with a unit, and the index among them of each unit's sentence.
-    sentences, index = np.unique(corpus.sentences[units.firsts], return_inverse=True)
-    starts, ends = corpus.sentence_starts[sentences], corpus.sentence_starts[sentences + 1]
-    digests = [digest(corpus.text(*bounds)) for bounds in _bounds(starts, ends)]
-    keys: Digests = np.array(digests, dtype=np.uint64)[index]
+    keys = _sentence_digests(corpus, units)
+    starts = corpus.sentence_starts[corpus.sentences[units.firsts]]
     for tokens in (units.firsts, units.lasts):  # both positions in the sentence are hashed into the key, one after the other
-        positions = tokens - starts[index]
-        keys = splitmix64(keys + positions.astype(np.uint64) + STEP)
+        keys = splitmix64(keys + (tokens - starts).astype(np.uint64) + STEP)
     return keys
 
 
 def find_labelled(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> NDArray[np.bool_]:
     """Return for each unit whether it is labelled already, shape (n_units,).
 
-    A unit counts as labelled if it is in a labelled Doc, if it repeats a unit of such a Doc, or if it is a labelled sentence.
-    keys (Digests): Key of each unit, from `unit_keys`. labelled (Digests): Digests of the labelled documents and sentences.
+    A unit counts as labelled if it is in a labelled Doc, if it repeats a unit of such a Doc, or if it is a labelled sentence or
+    in one. keys (Digests): Key of each unit, from `unit_keys`. labelled (Digests): Digests of labelled documents and sentences.
     """
     doc_digests = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
     in_labelled_doc = np.isin(np.array(doc_digests, dtype=np.uint64), labelled)[corpus.docs[units.firsts]]
-    labelled_keys = np.union1d(labelled, keys[in_labelled_doc])  # the key of a sentence or document is the digest of its text
-    return np.isin(keys, labelled_keys)
+    # The key of a sentence or document is the digest of its text.
+    texts = keys if units.kind in ("sentence", DOCUMENT) else _sentence_digests(corpus, units)
+    return np.isin(texts, labelled) | np.isin(keys, keys[in_labelled_doc])
+
+
+def _sentence_digests(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
+    """Return the digest of the text of each unit's sentence."""
+    # Distinct sentences with a unit, and the index among them of each unit's sentence.
+    sentences, index = np.unique(corpus.sentences[units.firsts], return_inverse=True)
+    starts, ends = corpus.sentence_starts[sentences], corpus.sentence_starts[sentences + 1]
+    digests: Digests = np.array([digest(corpus.text(*bounds)) for bounds in _bounds(starts, ends)], dtype=np.uint64)
+    return digests[index]
 
 
 def _bounds(firsts: Ints, lasts: Ints) -> Any:

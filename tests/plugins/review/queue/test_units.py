@@ -3,7 +3,7 @@ import pytest
 
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.plugins.review.queue.orders import ORDERS, token_doubts, unit_doubts
-from spacy_calib.plugins.review.queue.units import KINDS, unit_keys, units_of
+from spacy_calib.plugins.review.queue.units import KINDS, find_labelled, unit_keys, units_of
 from tests.made import SMALL_CORPUS, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, small, with_gold
 
@@ -107,3 +107,12 @@ def test_a_token_or_entity_is_where_the_same_place_of_the_same_sentence_is():
     assert keys[:3].tolist() == keys[6:].tolist()
     first, second, again = unit_keys(TWICE, units_of(TWICE, "entity"))
     assert (first == second, first == again) == (True, False)  # "Fish" of another sentence is another case
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_stands_in_a_labelled_sentence_is_labelled(kind):
+    units = units_of(TWICE, kind)
+    found = find_labelled(TWICE, units, unit_keys(TWICE, units), np.array([digest("Fish fly .")], dtype=np.uint64))
+    in_sentence = (units.firsts >= 3) & (units.lasts <= 6)
+    assert found.tolist() == in_sentence.tolist()
+    assert found.any() == (kind != "document")
