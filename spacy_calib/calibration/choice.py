@@ -166,8 +166,10 @@ def make_plan(
     fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
     plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.tag_offsets)
     if settings.scaling is not None:
+        has_documents = len(np.unique(data.documents)) > 1  # else folds are of blocks of tokens
+        units = data.documents if has_documents else documents_or_blocks(data.pairs.rows, data.documents)
         scaling = settings.scaling.clone()
-        plan = replace(plan, scaling=scaling, scores=scaling.cross_fit(data.pairs, data.documents, data.n_tags, fitting))
+        plan = replace(plan, scaling=scaling, scores=scaling.cross_fit(data.pairs, units, data.n_tags, fitting))
     if learn_context is None:
         return plan
     plan, context = _with_context(plan, data, learn_context, learning)

@@ -152,7 +152,7 @@ def minimize_with_curvature(
     from scipy.optimize import minimize
 
     products = lru_cache(maxsize=1)(lambda weights: curvature(np.frombuffer(weights)))  # one step takes many at one place
-    options = {"gtol": tolerance, "maxiter": _STEPS}
+    options = {"gtol": tolerance, "maxiter": 10 * _STEPS}
 
     def product(weights: Floats, vector: Floats) -> Floats:
         return products(weights.tobytes())(vector)

@@ -160,9 +160,9 @@ def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalib
         documents = pairs.rows
 
     def score(train: Ints, test: Ints) -> Floats:
-        fold_maps = maps  # used if too few pairs are left to fit others
-        if len(train) >= max(1, maps.prototype.min_pairs):
-            fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.has_offsets).fit(pairs.take(train))
+        if len(train) < max(1, maps.prototype.min_pairs):  # too few for maps that have not seen the test documents
+            return pairs.scores[test]
+        fold_maps = GroupedRecalibrator(plan.prototype, maps.groups, plan.has_offsets).fit(pairs.take(train))
         return fold_maps.predict(pairs.scores[test], pairs.tags[test])
 
     fold_scores = cross_fit(folds_of(documents, _FOLDS), score)

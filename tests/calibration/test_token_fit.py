@@ -33,9 +33,9 @@ def test_blocks_of_tokens_of_one_document_are_held_out():
     assert np.abs(held_out - scores).max() > 0.01
 
 
-def test_a_fold_that_leaves_too_few_pairs_has_the_maps_of_all():
-    scores, held_out = all_and_held_out_scores(fit_data(sample_tokens(1, 1)))
-    assert held_out.tolist() == scores.tolist()
+def test_a_fold_that_leaves_too_few_pairs_keeps_the_raw_scores():
+    data = fit_data(sample_tokens(1, 1))
+    assert all_and_held_out_scores(data)[1].tolist() == data.kept_pairs.scores.tolist()
 
 
 def test_the_pairs_of_a_plan_have_scaled_scores_and_reach_the_threshold_by_their_raw_ones():

@@ -21,7 +21,7 @@ from .objective import Objective, ScalingWeights, descend
 MOST_PAIRS = 500_000
 _FOLDS = 5
 # The search ends with a step that lowers the loss by less than this share: for the final scaling, and in cross-validation.
-_TOLERANCE, _FOLD_TOLERANCE = 1e-8, 1e-6
+_TOLERANCE = 1e-8
 
 DEFAULT_RIDGE = 100.0
 # Candidates, the strongest first: with the first, little but the temperature is learned.
@@ -145,7 +145,7 @@ class Scaling(Part):
 
         def score(train: Ints, test: Ints) -> Floats:
             train_pairs = pairs.take(train[thin_out(documents[train], MOST_PAIRS)])
-            return self._refit(train_pairs, n_tags, _FOLD_TOLERANCE).scale_pairs(pairs.take(test))
+            return self._refit(train_pairs, n_tags, _TOLERANCE).scale_pairs(pairs.take(test))
 
         return cross_fit(folds_of(documents, _FOLDS), score, cross_fitting)  # the function, not this method
 

@@ -331,3 +331,14 @@ def test_few_classes_lose_no_more_than_by_scikit_learn(load):
         losses.append([log_loss(y_test, by_sklearn), log_loss(y_test, probabilities)])
     theirs, ours = np.mean(losses, axis=0)
     assert ours <= theirs + 0.005
+
+
+def test_of_one_document_a_scaling_is_held_out_too():
+    """Labels are drawn from the scores, so that no fit can have a lower loss on tokens that it has not seen."""
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.full(17, 0.2), 800)
+    labels = (probabilities.cumsum(axis=1) > rng.random((800, 1))).argmax(axis=1)
+    fitted = TagCalibrator(classes=list(range(17)), method="identity", scaling="matrix").fit(
+        probabilities, labels, np.zeros(800)
+    )
+    assert fitted.held_out_.calibrated > fitted.held_out_.raw
