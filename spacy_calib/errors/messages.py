@@ -65,6 +65,7 @@ MESSAGES = {
     "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); {mend}.",
     "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token must sum to 1; give a column for every label, or set subprobabilities = true in the source if small ones were left out (sums of at most 1).",
     "C167": "The setting labels names {path}, which is no list of labels ({why}); give a .json file with a list, or a .txt file with one label per line.",
+    "C168": "The map has no effect on {entries} of component '{component}': outside of `calib fit` it gives one label of a tag, category, part of speech or bundle of features another name, and merges none; give the map to `calib fit --map`.",
     "C748": "{path} cannot be read by {value} ({why}); fix the file, or the package that adds this reader.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or the export of an annotation tool.",
     # Label schemes

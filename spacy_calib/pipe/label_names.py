@@ -14,7 +14,9 @@ from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name
 from ..annotations.annotation import GOLD_LABELS
 from ..annotations.label_schemes import LabelComparison, LabelScheme, read_scheme
 from ..doc.top_labels import write_labels
+from ..errors import calib_error
 from ..gold.contradictions import CONFLICTS
+from ..pairs.label_map import shorten_list
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
 
@@ -33,12 +35,14 @@ def match_labels(
     examples (Iterable[Example]): All of the gold, since only all its labels together show whose names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
     RETURNS (LabelScheme | None): How the labels of spans correspond; None for annotations without types of spans.
-    RAISES C165: `gold_names` has a label that the component does not know.
+    RAISES C165: `gold_names` has a label that the component does not know. C168: it merges labels of tokens or texts.
     """
     references = [example.reference for example in examples]
     scheme = _find_scheme(pipe, references, gold_names, further_maps)
     if scheme is None:
-        _rename_labels(references, pipe, _names_in_pipe(pipe, gold_names))
+        names = _names_in_pipe(pipe, gold_names)
+        _check_effect(pipe, gold_names or {}, names)
+        _rename_labels(references, pipe, names)
         return None
     if scheme.unused_labels and not pipe.fitted:
         pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused_labels, "")})
@@ -92,7 +96,9 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     gold_names (Mapping | None): Component's label -> its gold name. None: the gold has names of the component or of the pipe.
     """
     component, label_map, source = pipe.lookup.component(), map_of(pipe.source) or {}, with_map(pipe.source, None)
-    if plain_name(source.annotation(component).gold.name) not in ("tag", "pos", "cats") or not (label_map or gold_names):
+    # Features are renamed by `gold_names` only: a mapped annotation maps those of the gold itself.
+    kinds = ("tag", "pos", "cats") if label_map else ("tag", "pos", "cats", "morph")
+    if plain_name(source.annotation(component).gold.name) not in kinds or not (label_map or gold_names):
         return {}
     pipe_name_of = {label: label_map.get(label, label) for label in source.labels(component)}  # "": the label is dropped
     pipe_names_by_gold: dict[str, set[str]] = {}
@@ -102,6 +108,18 @@ def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None
     names_that_stay = set() if gold_names else {*pipe_name_of.values()}
     unique_names = {gold: next(iter(names)) for gold, names in pipe_names_by_gold.items() if len(names) == 1}
     return {gold: name for gold, name in unique_names.items() if name not in ("", gold) and gold not in names_that_stay}
+
+
+def _check_effect(pipe: Calibrator, gold_names: Mapping[str, str], names: Mapping[str, str]) -> None:
+    """Check that all of `gold_names` rename gold labels. names: From `_names_in_pipe`. RAISES C168: some have no effect."""
+    label_map = map_of(pipe.source) or {}
+    useless = [
+        f"{label}={gold}"
+        for label, gold in gold_names.items()
+        if gold not in ("", label_map.get(label, label)) and gold not in names
+    ]
+    if useless:
+        raise calib_error("C168", entries=shorten_list(useless), component=pipe.source.component)
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:

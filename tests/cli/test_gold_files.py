@@ -84,7 +84,7 @@ def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
     printed = capsys.readouterr().out
     assert "Looks like another convention" in printed
     assert "File" in printed
-    advice = 'To use the labels of the gold: --map map.json, a file with {"HYPH": ",", "AFX": "NN"}'
+    advice = 'To use the labels of the gold: fit --map map.json, a file with {"HYPH": ",", "AFX": "NN"}'
     assert " ".join(printed.split()).endswith(advice)
     show_conventions([{**row, "file": 0} for row in rows])
     assert "File" not in capsys.readouterr().out  # where there is DATA alone

@@ -2,7 +2,17 @@
 
 from types import SimpleNamespace
 
-from spacy_calib.pipe.label_names import shown_keys, with_shown_names
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_calib.calibration.grouping.fixed import make_shared_grouping
+from spacy_calib.calibration.recalibrators import Identity
+from spacy_calib.errors import CalibError
+from spacy_calib.pipe.component import Calibrator
+from spacy_calib.pipe.label_names import match_labels, shown_keys, with_shown_names
+from spacy_calib.sources.heads import SoftmaxSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.ner.source import NerSource
 
@@ -37,3 +47,28 @@ def test_rows_cut_offs_targets_and_misses_have_the_names():
     }  # fmt: skip
     assert with_shown_names(FITTED, {**table, "misses": table}) == {**renamed, "misses": renamed}
     assert with_shown_names(FITTED, {"pipe": "calib", "targets": {}}) == {"pipe": "calib", "targets": {}}
+
+
+def morphologizer_on_gold(feats):
+    """An unfitted pipe that reads a morphologizer of three labels, and an example whose gold has these features."""
+    nlp = spacy.blank("xx")
+    morphologizer = nlp.add_pipe("morphologizer")
+    for label in ("Number=Plur|POS=NOUN", "Number=Sing|POS=NOUN", "POS=VERB"):
+        morphologizer.add_label(label)
+    gold = Doc(nlp.vocab, words=["Fish", "swim"], pos=["NOUN", "VERB"], morphs=[feats, ""])
+    calib = Calibrator(nlp, source=SoftmaxSource("morphologizer"), grouping=make_shared_grouping(), recalibrator=Identity())
+    return calib, [Example(nlp.make_doc("Fish swim"), gold)]
+
+
+def test_a_map_renames_a_bundle_of_features_of_the_gold():
+    calib, (example,) = morphologizer_on_gold("Case=Nom|Number=Sing")
+    match_labels(calib, [example], gold_names={"Number=Sing|POS=NOUN": "Case=Nom|Number=Sing|POS=NOUN"})
+    fish, swim = example.reference
+    assert (str(fish.morph), fish.pos_, str(swim.morph), swim.pos_) == ("Number=Sing", "NOUN", "", "VERB")
+
+
+def test_a_map_that_merges_labels_is_for_fit():
+    calib, examples = morphologizer_on_gold("Case=Nom|Number=Sing")
+    table = dict.fromkeys(("Number=Plur|POS=NOUN", "Number=Sing|POS=NOUN"), "POS=NOUN") | {"POS=VERB": "POS=VERB"}
+    with pytest.raises(CalibError, match=r"no effect on Number=Plur\|POS=NOUN=POS=NOUN, .* `calib fit --map`"):
+        match_labels(calib, examples, gold_names=table)

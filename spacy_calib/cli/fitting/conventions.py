@@ -47,4 +47,4 @@ def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
     label_map = suggested_map(conventions)
     if label_map:
-        msg.text(f"To use the labels of the gold: --map {label_map}")
+        msg.text(f"To use the labels of the gold: fit --map {label_map}")

@@ -5,7 +5,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs
+from tests.cli.conftest import calib, entity_docs, json_of, ok, refuses, save_docs
+from tests.sentences import says
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -198,3 +199,5 @@ def test_gold_tags_may_have_the_names_of_the_pipeline_of_its_map_or_of_an_option
     assert results[0] == results[1]
     assert results[2] == results[3]
     assert results[0][0] == results[2][0] > 0.5
+    merged = calib("evaluate", calibrated, other, "--map", "NOUN=noun,VERB=noun")
+    refuses(merged, says("C168", entries="NOUN=noun, VERB=noun", component="tagger"))
