@@ -168,7 +168,7 @@ def gold(tmp_path_factory) -> Path:
 
 def in_pairs(path: Path, output: Path) -> Path:
     """The Docs of a file, two in one: gold of sentence starts needs some inside of texts."""
-    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    docs = docs_in(path)
     return save_docs(output, [Doc.from_docs(docs[i : i + 2]) for i in range(0, len(docs), 2)])
 
 
@@ -405,13 +405,6 @@ def spancat_model(tmp_path_factory) -> Path:
 def calibrated_ner(ner_model, entity_dev, tmp_path_factory) -> Path:
     """The pipeline of `ner_model` with its recognizer calibrated on dev.spacy. Not to be changed."""
     return fitted_to(tmp_path_factory.mktemp("calibrated") / "ner", ner_model, entity_dev, "--component", "ner")
-
-
-@pytest.fixture(scope="session")
-def calibrated_spancat(spancat_model, span_gold, tmp_path_factory) -> Path:
-    """The pipeline of `spancat_model` with its categorizer calibrated on dev.spacy. Not to be changed."""
-    path = tmp_path_factory.mktemp("calibrated") / "spancat"
-    return fitted_to(path, spancat_model, span_gold / "dev.spacy", "--component", "spancat")
 
 
 @pytest.fixture(scope="session")

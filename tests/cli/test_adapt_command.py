@@ -94,15 +94,10 @@ def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     assert all(one != other for one, other in zip(before, after, strict=True))
 
 
-def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev, tmp_path):
+def test_bad_input_is_a_sentence_and_writes_nothing(calibrated, odd, tmp_path):
     out = tmp_path / "out"
-    refuses(calib("adapt", model, odd, out), "has no fitted calib pipe")
-    refuses(calib("adapt", calibrated, tmp_path / "none.spacy", out), "Data not found")
     bare = save_docs(tmp_path / "bare.spacy", [Doc(Vocab(), words=["the", "dog"])])
     refuses(calib("adapt", calibrated, bare, out), "has no gold tag annotation for component 'tagger'")
-    empty = save_docs(tmp_path / "empty.spacy", [])
-    refuses(calib("adapt", calibrated, empty, out), says("C052"))
-    refuses(calib("adapt", calibrated, odd, out, "-C", "mine"), "no fitted calib pipe for the component or prefix 'mine'")
     assert not out.exists()
     refuses(calib("adapt", calibrated, odd, calibrated), "exists already")
     refuses(calib("adapt", calibrated, odd, calibrated / "inside"), says("C100"))

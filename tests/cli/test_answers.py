@@ -129,22 +129,6 @@ def test_a_corrected_tag_is_gold_like_any_other(tool, calibrated, test_file, tmp
     assert found[0]["accuracy"] < 1
 
 
-@pytest.mark.parametrize("tool", EXPORTS)
-def test_documents_that_represent_all_come_back_as_an_adaptation(tool, calibrated, gold, test_file, tmp_path):
-    queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
-    ok(calib("rank", calibrated, test_file, "--to-adapt", "--n", 12, "--format", tool, "--output", queue))
-    tags, made = gold_of(test_file), []
-    for number, record in enumerate(records_in(queue)):
-        right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[parts_of(record)[0]]}
-        record = relabelled(tool, record, lambda start, end: right[start, end])  # noqa: B023
-        made.append(EXPORTS[tool](number, record, True))
-    few = write(tmp_path / f"few{queue.suffix}", made, array=tool in ARRAYS)
-    with pytest.warns(UserWarning, match="CW14"):  # made-up sentences recur: half of the words are of the fit
-        adaptation = spacy_calib.adapt(calibrated, few, tmp_path / "adapted").fit_info.adaptations[0]
-    n_tokens = sum(len(parts_of(record)[0].split()) for record in records_in(queue))
-    assert (adaptation["docs"], adaptation["tokens"]["entries"]) == (12, n_tokens)
-
-
 @pytest.mark.parametrize(("text", "sentence"), [
     ("", "a.jsonl cannot be read: it is empty; give gold as"),
     (json.dumps({"text": "a dog", "spans": [{"start": 2, "end": 5, "label": "X"}], "answer": "accept", "_view_id": "ner"}),

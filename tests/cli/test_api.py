@@ -7,15 +7,9 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
 
 
-def test_fit_and_evaluate_from_python(trained_bytes, tmp_path, capsys):
-    from tests.cli.conftest import save_gold
-    from tests.conftest import revive
-
-    revive(trained_bytes).to_disk(tmp_path / "model")
-    dev, test, train = (
-        save_gold(tmp_path / f"{name}.spacy", 120, seed) for name, seed in (("dev", 12), ("test", 13), ("train", 14))
-    )
-    pipe = spacy_calib.fit(tmp_path / "model", str(dev), tmp_path / "out", method="isotonic", groups=2, train_data=str(train))
+def test_fit_and_evaluate_from_python(model, gold, tmp_path, capsys):
+    dev, test, train = (str(gold / f"{name}.spacy") for name in ("dev", "test", "train"))
+    pipe = spacy_calib.fit(model, dev, tmp_path / "out", method="isotonic", groups=2, train_data=train)
     assert isinstance(pipe, Calibrator)
     assert pipe.fit_info.counted_on == "train.spacy"
     assert spacy_calib.evaluate(str(tmp_path / "out"), test)["calib"]["tokens"] > 100
@@ -26,17 +20,11 @@ def test_fit_and_evaluate_from_python(trained_bytes, tmp_path, capsys):
         spacy_calib.evaluate(tmp_path / "out", test, nonsense=1)
 
 
-def test_paths_may_be_strings_and_a_map_a_dict(trained_bytes, tmp_path):
-    from tests.cli.conftest import save_gold
-    from tests.conftest import revive
-
-    nlp = revive(trained_bytes)
-    nlp.to_disk(tmp_path / "model")
-    dev, more = (str(save_gold(tmp_path / f"{name}.spacy", 120, seed)) for name, seed in (("dev", 12), ("more", 13)))
+def test_paths_may_be_strings_and_a_map_a_dict(model, dev, test_file, tmp_path):
     (tmp_path / "code.py").write_text("")
-    label = nlp.get_pipe("tagger").labels[0]
-    given = {"gold": more, "code": str(tmp_path / "code.py"), "label_map": {label: label}, "method": "isotonic"}
-    pipe = spacy_calib.fit(str(tmp_path / "model"), dev, str(tmp_path / "out"), **given)
+    label = "NOUN"
+    given = {"gold": str(test_file), "code": str(tmp_path / "code.py"), "label_map": {label: label}, "method": "isotonic"}
+    pipe = spacy_calib.fit(str(model), str(dev), str(tmp_path / "out"), **given)
     assert pipe.fit_info.docs > 120
     with pytest.raises(CalibError, match=r"\[C162\]"):
         spacy_calib.evaluate(tmp_path / "out", dev, label_map={label: 3})

@@ -3,9 +3,7 @@
 import ctypes
 import os
 import shutil
-import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ import spacy
 from confection import Config
 from spacy.language import Language
 
-from spacy_calib.cli.fit_command import fit
 from spacy_calib.pipe.component import Calibrator
 from tests.cli.conftest import calib, files_of, ok, refuses
 from tests.forked import fork, in_own_process
@@ -185,34 +182,6 @@ def test_a_disk_that_is_really_full(model, test_file, tmp_path):
         pytest.skip("mounting a small file system is not allowed here")
     assert code == 0, said
     assert list(disk.iterdir()) == []
-
-
-def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
-    whole = Language.to_disk
-
-    def half(nlp, path, **kwargs):
-        whole(nlp, path, **kwargs)
-        (Path(path) / "meta.json").unlink()
-        os.write(1, b"half written\n")
-        time.sleep(600)
-
-    def fit_and_wait():
-        Language.to_disk = half  # of the child alone
-        fit(str(model), test_file, old, method="isotonic", force=True)
-
-    child = fork(fit_and_wait)
-    try:
-        assert child.out.readline().strip() == "half written"
-    finally:
-        os.kill(child.pid, signal.SIGKILL)
-        assert child.end()[0] == -signal.SIGKILL
-    assert files_of(old) == files_of(calibrated)
-    assert spacy.load(old)("the dog")[0]._.calib_score is not None
-    assert len(list(old.parent.iterdir())) == 2
-    # What the dead run left goes with the next one.
-    ok(calib("fit", model, test_file, old, "--force", *QUICK))
-    assert [file.name for file in old.parent.iterdir()] == ["old"]
-    assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 
 
 def test_the_json_output_cannot_be_written(calibrated, test_file, tmp_path):

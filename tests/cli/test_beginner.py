@@ -82,7 +82,7 @@ def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_pa
     (folder / "exists" / "notes.txt").write_text("mine")
     written = {
         "texts.txt": "\n".join(texts), "textfolder/a.txt": texts[0], "broken.spacy": "no DocBin",
-        "texts.csv": "text\n" + texts[0], "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
+        "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
         "queue.jsonl": json.dumps({"text": "Anna left.", "label": [[0, 4, "PER"]], "meta": {}}),
     }  # fmt: skip
     for name, content in written.items():
@@ -94,7 +94,7 @@ def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_pa
         "OTHERLABELS": save_docs(folder / "other.spacy", [copy_with(doc, "ents", "X") for doc in docs]),
         "TAGS": save_docs(folder / "tags.spacy", [copy_with(doc, "tags") for doc in docs]),
         "TEXTS": folder / "texts.txt", "TEXTFOLDER": folder / "textfolder", "EMPTYFOLDER": folder / "emptyfolder",
-        "EXISTS": folder / "exists", "BROKEN": folder / "broken.spacy", "CSV": folder / "texts.csv", "OWN": folder / "own.jsonl",
+        "EXISTS": folder / "exists", "BROKEN": folder / "broken.spacy", "OWN": folder / "own.jsonl",
         "QUEUE": folder / "queue.jsonl", "MISSING": folder / "missing.spacy", "NOWHERE": folder / "nowhere", "OUT": folder / "out",
     }  # fmt: skip
 

@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_calib.calibration.cutoffs import Cutoffs
-from tests.cli.conftest import CONTEXT, calib, docs_in, ok, refuses, save_docs, scaling, setting
+from tests.cli.conftest import calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
@@ -26,53 +26,25 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fitted(folder):
-    ok(
-        calib(
-            "fit", folder / "model", folder / "dev.spacy", folder / "fitted", "--component", "textcat", "--method", "isotonic"
-        )
-    )
-    return folder / "fitted"
+    return fitted_to(folder / "fitted", folder / "model", folder / "dev.spacy", "--component", "textcat")
 
 
-def changed(folder, tmp_path, change):
+def test_gold_of_other_categories_is_refused(folder, tmp_path):
     docs = docs_in(folder / "dev.spacy")
     for doc in docs:
-        change(doc)
-    return save_docs(tmp_path / "changed.spacy", docs)
-
-
-def test_fit_refuses_gold_that_does_not_fit(folder, tmp_path):
-    def fit(data):
-        return calib("fit", folder / "model", data, tmp_path / "out", "--component", "textcat")
-
-    both = changed(folder, tmp_path, lambda doc: doc.cats.update(film=1.0, music=1.0))
-    refuses(fit(both), "has several categories with the highest value (film, music), but")
-    foreign = changed(folder, tmp_path, lambda doc: setattr(doc, "cats", {"cinema": 1.0}))
-    refuses(fit(foreign), says("C263", unknown="cinema", component="textcat"))
-    unknown = changed(folder, tmp_path, lambda doc: doc.cats.update(dict.fromkeys(doc.cats, 0.0), cinema=1.0))
-    refuses(fit(unknown), "None of the 1 gold labels in the data (cinema) is known to component 'textcat'")
+        doc.cats = {"cinema": 1.0}
+    foreign = save_docs(tmp_path / "foreign.spacy", docs)
     refuses(
-        fit(changed(folder, tmp_path, lambda doc: setattr(doc, "cats", {}))), "no gold cats annotation for component 'textcat'"
+        calib("fit", folder / "model", foreign, tmp_path / "out", "--component", "textcat"),
+        says("C263", unknown="cinema", component="textcat"),
     )
-    assert not (tmp_path / "out").exists()
 
 
-def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
-    for option, said in (
-        (CONTEXT, says("C264", setting="context")),
-        ("--gold-preproc", "must be left out for a component that labels whole"),
-    ):
-        outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat", option)
-        refuses(outcome, said)
-    for option in (setting("normalize", "true"), scaling("Matrix")):
-        given = ("--component", "textcat_multilabel", "--method", "isotonic", option)
-        outcome = calib("fit", folder / "several", folder / "dev_several.spacy", tmp_path / "out", *given)
-        refuses(outcome, says("C072", unit="document", layer="cats:multi"))
-
-
-def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, test_file, tmp_path):
+def test_units_that_there_are_not_are_refused(fitted, folder, tmp_path):
     refuses(calib("rank", fitted, folder / "test.spacy", "--unit", "token"), says("C265", own="document", given="token"))
     refuses(calib("evaluate", fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
+    fit = ("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat", "--gold-preproc")
+    refuses(calib(*fit), "must be left out for a component that labels whole")
 
 
 def test_auto(folder, tmp_path):

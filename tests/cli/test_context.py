@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
 
 from spacy_calib.cli.fitting.fit_output import context_line
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from tests.cli.conftest import CONTEXT, NO_CONTEXT, bare_docs, calib, json_of, ok
+from tests.cli.conftest import CONTEXT, NO_CONTEXT, calib, json_of, ok
 
 ALWAYS = {"@calib_contexts": "spacy-calib.Context.v1", "when": "always"}
 NO_WORSE = {**ALWAYS, "when": "no_worse"}
@@ -87,35 +86,15 @@ def test_what_context_gains_is_told_from_without_to_with(when, without, with_con
     assert line.endswith("(standard error of the difference 0.00090)")
 
 
-@pytest.fixture(scope="module")
-def entities_in_context(ner_model, entity_dev, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("context") / "entities"
-    outcome = ok(calib("fit", ner_model, entity_dev, path, "-C", "ner", "--method", "isotonic", CONTEXT))
-    assert "Context of entities used" in outcome.text
-    return path
-
-
-def scores_of_entities(docs):
-    return [entity._.calib_score for doc in docs for entity in doc.ents]
-
-
-def test_entities_look_at_their_surroundings(entities_in_context, calibrated_ner, entity_test):
-    nlp, plain = spacy.load(entities_in_context), spacy.load(calibrated_ner)
-    docs = list(DocBin().from_disk(entity_test).get_docs(nlp.vocab))
-    one_by_one = scores_of_entities(map(nlp, bare_docs(nlp, docs)))
-    assert scores_of_entities(nlp.pipe(bare_docs(nlp, docs), batch_size=7)) == pytest.approx(one_by_one, abs=1e-9)
-    without = scores_of_entities(plain.pipe(bare_docs(plain, docs)))
-    assert len(without) == len(one_by_one)
-    assert without != pytest.approx(one_by_one, abs=1e-3)
-
-
-def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context):
-    outcome = calib("info", entities_in_context)
+def test_what_is_learned_of_entities_is_told_and_saved(ner_model, entity_dev, tmp_path):
+    fitted = ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--method", "isotonic", CONTEXT))
+    assert "Context of entities used" in fitted.text
+    outcome = calib("info", tmp_path / "out")
     for part in ("Context of entities used", "its length", "a label of group 1"):
         assert part in outcome.text
-    held = json_of("info", entities_in_context)["calib_ent"]["spans"]["context"]
+    held = json_of("info", tmp_path / "out")["calib_ent"]["spans"]["context"]
     assert held["kept"]
-    pipe = spacy.load(entities_in_context).get_pipe("calib_ent")
+    pipe = spacy.load(tmp_path / "out").get_pipe("calib_ent")
     assert len(pipe.spans.context.model.weights) == len(held["weights"])
 
 

@@ -4,7 +4,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold, setting
+from tests.cli.conftest import calib, ok, refuses, save_docs, save_gold, setting
 from tests.conftest import gold_doc, made_up_sentences
 from tests.sentences import says
 
@@ -15,19 +15,6 @@ def loaded(path):
 
 def some_docs(nlp, n=10, seed=5):
     return [Doc(nlp.vocab, words=[word for word, _ in sentence]) for sentence in made_up_sentences(n, seed)]
-
-
-def test_fit_writes_a_pipeline_whose_tokens_carry_probabilities(model, dev, tmp_path):
-    ok(calib("fit", model, dev, tmp_path / "out"))
-    nlp = loaded(tmp_path / "out")
-    order = nlp.pipe_names
-    assert order.index("calib") == order.index("tagger") + 1
-    docs = list(nlp.pipe(some_docs(nlp)))
-    scores = [token._.calib_score for doc in docs for token in doc]
-    raw = [token._.calib_raw for doc in docs for token in doc]
-    assert {type(score) for score in scores + raw} == {float}
-    assert scores != raw
-    assert all(token._.calib_scores[token.tag_] == token._.calib_score for doc in docs for token in doc)
 
 
 def test_fit_says_what_it_fitted_and_shows_held_out_errors(model, dev, tmp_path):
@@ -67,29 +54,6 @@ def test_fit_options_reach_the_pipe(model, dev, tmp_path):
     assert all(raw >= 0.05 for raw in doc._.sure.raw)
 
 
-@pytest.mark.parametrize(
-    ("component", "layer"), [("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")]
-)
-def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_path):
-    dev = in_pairs(dev, tmp_path / "dev.spacy")
-    outcome = ok(calib("fit", model, dev, tmp_path / "out", "-C", component, "-m", "isotonic"))
-    assert f"Calibrated {component}" in outcome.text
-    nlp = loaded(tmp_path / "out")
-    assert nlp.get_pipe("calib").fit_info.layer == layer
-    docs = list(nlp.pipe(some_docs(nlp)))
-    assert any(token._.calib_score is not None for doc in docs for token in doc)
-
-
-def test_train_data_gives_the_frequencies(model, dev, tmp_path):
-    train = save_docs(tmp_path / "odd.spacy", [gold_doc(spacy.blank("xx").vocab, [("the", "DET")] * 3 + [("red", "ADJ")])])
-    outcome = calib("fit", model, dev, tmp_path / "out", "-t", train, "-m", "isotonic")
-    assert "Tag frequencies were counted on odd.spacy" in outcome.text
-    pipe = loaded(tmp_path / "out").get_pipe("calib")
-    counts = dict(zip(pipe.labels, pipe.tokens.maps.groups.counts.tolist(), strict=True))
-    assert counts == {"DET": 3, "ADJ": 1, "NOUN": 0, "VERB": 0, "PUNCT": 0}
-    assert pipe.fit_info.counted_on == "odd.spacy"
-
-
 def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
     """The component reads sentence by sentence; what is resampled is still the documents."""
     vocab = spacy.blank("xx").vocab
@@ -104,20 +68,6 @@ def test_gold_preproc_splits_documents_into_sentences(model, tmp_path):
     split, as_docs, whole = ([row.raw for row in info.table] for info in infos)
     assert split == pytest.approx(as_docs)
     assert split != pytest.approx(whole)
-
-
-def test_the_other_components_stay_byte_for_byte(model, calibrated):
-    before, after = loaded(model), loaded(calibrated)
-    assert [name for name in after.pipe_names if name != "calib"] == before.pipe_names
-    for name in before.pipe_names:
-        assert before.config["components"][name] == after.config["components"][name]
-        files = sorted(file.relative_to(model) for file in (model / name).rglob("*") if file.is_file())
-        assert files
-        assert all((model / file).read_bytes() == (calibrated / file).read_bytes() for file in files)
-    attributes = ["TAG", "POS", "MORPH", "LEMMA", "SENT_START"]
-    for plain, with_calib in zip(before.pipe(some_docs(before, 30)), after.pipe(some_docs(after, 30)), strict=True):
-        assert (plain.to_array(attributes) == with_calib.to_array(attributes)).all()
-        assert (plain.tensor == with_calib.tensor).all()
 
 
 def test_a_group_with_too_few_pairs_falls_back_and_the_output_says_so(model, tmp_path):

@@ -4,14 +4,12 @@ import functools
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 from spacy.training import Example
 
 from spacy_calib.sources.ner.source import CalibEntityRecognizer
 from tests.cli.conftest import (
-    N_DOCS,
     NO_CONTEXT,
     SPANS_KEY,
     bare_docs,
@@ -24,7 +22,6 @@ from tests.cli.conftest import (
     save_recognizer,
 )
 
-ENTITIES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 # Sums over batches of another size differ in the last digits of float32.
 FLOAT32 = 1e-5
 
@@ -69,26 +66,7 @@ def test_the_config_differs_by_the_factory_and_the_calib_block_alone(ner_model, 
         "@calib_sources": "spacy-calib.Ner.v1", "component": "ner", "granularity": "type", "beam_width": 1, "beam_density": 0.0,
     }  # fmt: skip
     assert (block["factory"], block["attr"], block["event"], block["threshold"]) == ("calib", "calib_ent", "exact", 0.01)
-
-
-def test_the_weights_and_all_other_files_of_the_components_stay_byte_for_byte(ner_model, calibrated_ner):
-    before, after = files_of(ner_model), files_of(calibrated_ner)
-    assert set(after) - set(before) == {"calib_ent/calibration.msgpack"}
-    assert set(before) <= set(after)
-    own = [name for name in before if name.split("/")[0] in ("tok2vec", "tagger", "ner", "tokenizer")]
-    assert {"ner/model", "ner/moves", "ner/cfg", "tok2vec/model"} <= set(own)
-    assert [name for name in own if before[name] != after[name]] == []
-
-
-@pytest.mark.parametrize("data", ["train", "dev", "test"])
-def test_the_entities_are_those_of_the_stock_pipeline(data, ner_model, calibrated_ner, entity_gold):
-    file = entity_gold / f"{data}.spacy"
-    (_, plain), (nlp, with_calib) = run(ner_model, file), run(calibrated_ner, file)
-    assert isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
-    for one, other in zip(plain, with_calib, strict=True):
-        assert (one.to_array(ENTITIES) == other.to_array(ENTITIES)).all()
-        assert (one.to_array(["TAG"]) == other.to_array(["TAG"])).all()
-    assert sum(len(doc.ents) for doc in plain) > 100
+    assert set(files_of(calibrated_ner)) - set(files_of(ner_model)) == {"calib_ent/calibration.msgpack"}
 
 
 def test_every_entity_carries_probabilities_and_no_token(calibrated_ner, entity_test):
@@ -124,23 +102,6 @@ def test_tokens_have_scores_where_the_config_block_says_so(ner_model, entity_dev
     assert scores["calib_ent_token_smce"] != scores["calib_ent_smce"]
 
 
-def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
-    outcome = ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "-m", "isotonic"))
-    nlp, docs = run(tmp_path / "out", entity_dev)
-    n_tokens, n_entities = sum(map(len, docs)), sum(len(doc.ents) for doc in docs)
-    gold = [{(ent.start, ent.end, ent.label_) for ent in doc.ents} for doc in gold_docs(entity_dev)]
-    right = sum(entity in own for found, own in zip(entities_of(docs), gold, strict=True) for entity in found)
-    assert f"Calibrated ner on {n_tokens:,} tokens" in outcome.text
-    assert f"{n_entities:,} predicted entities, {right:,} right (event: exact)" in outcome.text
-    assert "Errors of entities by cross-validation" in outcome.text
-    info = nlp.get_pipe("calib_ent").fit_info
-    assert (info.layer, info.tokens, info.docs) == ("ner", n_tokens, N_DOCS)
-    assert (info.spans.spans, info.spans.right) == (n_entities, right)
-    table = {row.group: row for row in info.spans.table}
-    assert table["all"].pairs == n_entities == sum(row.pairs for group, row in table.items() if group != "all")
-    assert table["all"].calibrated < table["all"].raw
-
-
 def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, tmp_path):
     ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--groups", 2, "--silent"))
     pipe = spacy.load(tmp_path / "out").get_pipe("calib_ent")
@@ -154,11 +115,8 @@ def test_o_is_a_group_of_its_own_beside_the_entity_types(ner_model, entity_dev, 
 def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
     ner_model, calibrated_ner, entity_dev, entity_test, tmp_path
 ):
-    outcome = calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--second-pass", NO_CONTEXT, "--silent")
-    assert (outcome.code, outcome.printed) == (0, "")
+    ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", "--second-pass", NO_CONTEXT, "--silent"))
     assert without_calib(config_of(tmp_path / "out"))[0] == config_of(ner_model)
-    before, after = files_of(ner_model), files_of(tmp_path / "out")
-    assert [name for name in before if name.startswith(("ner/", "tok2vec/")) and before[name] != after[name]] == []
     (nlp, twice), (_, once) = run(tmp_path / "out", entity_test), run(calibrated_ner, entity_test)
     assert not isinstance(nlp.get_pipe("ner"), CalibEntityRecognizer)
     assert entities_of(twice) == entities_of(once)
@@ -189,6 +147,7 @@ def test_each_event_counts_the_entities_for_which_it_holds(ner_model, entity_dev
         right[event] = nlp.get_pipe("calib_ent").fit_info.spans.right
         assert right[event] == sum(holds(ent, own) for doc, own in zip(docs, gold, strict=True) for ent in doc.ents)
         assert f"{right[event]:,} right (event: {event})" in outcome.text
+        assert "Errors of entities by cross-validation" in outcome.text
         assert config_of(tmp_path / event)["components"]["calib_ent"]["event"] == event
         assert {one.event for doc in nlp.pipe(bare_docs(nlp, gold[:20])) for one in doc._.calib_ent.ents} == {event}
     assert right["exact"] < right["type"] < right["overlap"]
@@ -253,44 +212,17 @@ def test_the_order_of_the_fits_does_not_matter(ner_model, two_pipes, entity_dev,
         assert [ent._.calib_score for ent in doc.ents] == pytest.approx([ent._.calib_score for ent in other.ents])
 
 
-def test_beam_ner_becomes_calib_beam_ner(tmp_path):
-    model = save_recognizer("beam_ner", tmp_path / "model")
-    data = save_docs(tmp_path / "few.spacy", entity_docs(40, 35))  # the beam search takes its time
-    ok(calib("fit", model, data, tmp_path / "out", "-C", "beam_ner", "-m", "platt"))
-    before, (after, _) = config_of(model), without_calib(config_of(tmp_path / "out"))
-    assert after["components"]["beam_ner"].pop("factory") == "calib_beam_ner"
-    assert before["components"]["beam_ner"].pop("factory") == "beam_ner"
-    assert after == before
-    old, new = files_of(model), files_of(tmp_path / "out")
-    assert all(old[name] == new[name] for name in ("beam_ner/model", "beam_ner/moves", "beam_ner/cfg"))
-    (_, plain), (_, docs) = run(model, data), run(tmp_path / "out", data)
-    assert entities_of(docs) == entities_of(plain)
-    assert all(ent._.calib_score is not None for doc in docs for ent in doc.ents)
-    assert any(doc._.calib_ent.candidates for doc in docs)
-    ok(calib("evaluate", tmp_path / "out", data, "--silent"))
-
-
 @pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
 def test_span_categorizers(factory, span_gold, tmp_path):
-    dev, test = span_gold / "dev.spacy", span_gold / "test.spacy"
+    dev = span_gold / "dev.spacy"
     model = save_recognizer(factory, tmp_path / "model")
     outcome = ok(calib("fit", model, dev, tmp_path / "out", "-C", factory, "-m", "isotonic"))
     assert f"Calibrated {factory} on" in outcome.text
     after, block = without_calib(config_of(tmp_path / "out"), "calib")
     assert after == config_of(model)
     assert block["source"] == {"@calib_sources": "spacy-calib.Spancat.v1", "component": factory, "lowest": None}
-    old, new = files_of(model), files_of(tmp_path / "out")
-    assert old[f"{factory}/model"] == new[f"{factory}/model"]
-    (_, plain), (nlp, docs) = run(model, test), run(tmp_path / "out", test)
+    nlp, docs = run(tmp_path / "out", span_gold / "test.spacy")
     assert nlp.get_pipe("calib").fit_info.layer == f"spans:{SPANS_KEY}"
-    for one, other in zip(plain, docs, strict=True):
-        group, stock = other.spans[SPANS_KEY], one.spans[SPANS_KEY]
-        assert [(s.start, s.end, s.label_) for s in group] == [(s.start, s.end, s.label_) for s in stock]
-        assert np.asarray(group.attrs["scores"]).tolist() == np.asarray(stock.attrs["scores"]).tolist()
-        scores = group.attrs["calib_scores"]
-        assert scores.shape == (len(group),)
-        assert [span._.calib_score for span in group] == scores.tolist()
-        assert [span._.calib_raw for span in group] == pytest.approx(np.asarray(stock.attrs["scores"]).ravel().tolist())
     n_spans = sum(len(doc.spans[SPANS_KEY]) for doc in run(tmp_path / "out", dev)[1])
     assert n_spans == nlp.get_pipe("calib").fit_info.spans.spans
     assert f"{n_spans:,} predicted entities" in outcome.text

@@ -50,12 +50,6 @@ def test_an_option_and_a_dotted_setting_replace_single_settings_of_it(by_hand, d
     assert fitted(tmp_path / "again").fit_info.table == pipe.fit_info.table
 
 
-def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
-    outcome = ok(calib("fit", model, dev, tmp_path / "out", "--components.sure.grouping.n_groups=2", "--attr", "sure"))
-    assert "own pipe" not in outcome.text
-    assert len(fitted(tmp_path / "out", "sure").groups) == 2
-
-
 @pytest.mark.parametrize(("given", "status", "sentence"), [
     (["--gruops", 3], 2, "--gruops"),
     (["--components", 3], 2, "--components"),
@@ -69,6 +63,8 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
     (["--components.calib.grouping.n_gruops", 3], 1, "n_gruops"),
     (["--components.calib.grouping.n_groups", "many"], 1, "many"),
     (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but must be a block with @calib_scalings"),
+    (["--components.calib.scaling", ""], 1, "scaling is '', but must be a block with @calib_scalings"),
+    (["--components.calib.normalize", "kept"], 1, "calib -> normalize: at root: 'kept' is not <class 'bool'>"),
     (["--components.calib.source", "null"], 1, "source is None, but must be a block with @calib_sources"),
     (["--components.calib.source.component", 3], 1, "'3'"),
 ])  # fmt: skip
@@ -137,6 +133,12 @@ def test_what_auto_chooses_cannot_be_given_beside_it(block, setting, registered)
     }
     with pytest.raises(CalibError, match=f"--components.calib.{block}.* must be left out with --method auto"):
         settings_of({"method": "auto"}, given)
+
+
+def test_neither_can_groups_and_tag_offsets():
+    for options, overrides in (({"groups": 3}, {}), ({}, {"components.calib.tag_offsets": True})):
+        with pytest.raises(CalibError, match="must be left out with --method auto, which chooses it"):
+            settings_of({"method": "auto", **options}, overrides)
 
 
 def test_a_config_stands_in_place_of_the_pipelines_block(by_hand, dev, tmp_path):

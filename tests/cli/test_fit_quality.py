@@ -1,19 +1,11 @@
 import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut
-from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, json_of, ok, refuses, scaling, setting
+from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, json_of, ok, refuses, save_docs, scaling, setting
 from tests.cli.test_fit_command import loaded, some_docs
 from tests.sentences import says
 
 EVERYTHING = ["-m", "platt", scaling("Vector"), setting("normalize", "true"), TAG_OFFSETS]
-
-
-@pytest.fixture(scope="module")
-def fit_with_all_options(model, dev, tmp_path_factory):
-    """(the outcome of a fit with all the options, its output). Not to be changed."""
-    path = tmp_path_factory.mktemp("all_options") / "out"
-    outcome = ok(calib("fit", model, dev, path, *EVERYTHING))
-    return outcome, path
 
 
 def tokens_of(path, n=12):
@@ -26,14 +18,22 @@ def info_of(path) -> dict:
     return info
 
 
-def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
-    _, path = fit_with_all_options
+def test_a_fit_with_all_options_saves_each_of_them(model, dev, calibrated, tmp_path):
+    path = tmp_path / "out"
+    ok(calib("fit", model, dev, path, *EVERYTHING))
     block = loaded(path).config["components"]["calib"]
     assert block["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
     assert block["tag_offsets"] is True
     assert (block["normalize"], block["selection"]) == (True, None)
     for token in tokens_of(path):
         assert sum(token._.calib_scores.values()) == pytest.approx(1)
+    info, plain = info_of(path), info_of(calibrated)
+    assert (info["normalize"], info["selection"]) == (True, None)
+    assert info["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
+    assert info["scaling"]["temperature"] > 0
+    assert info["scaling"]["size"] > 5
+    assert info["tag_offsets"]["strength"] is None or info["tag_offsets"]["strength"] > 0
+    assert [plain[name] for name in ("scaling", "tag_offsets", "selection")] == [None] * 3
 
 
 @pytest.mark.parametrize(("kind", "why"), [("Vector", "the scaling has a bias"), ("Temperature", "no tag differs")])
@@ -43,17 +43,6 @@ def test_tag_offsets_that_change_nothing_are_named(kind, why, model, dev, tmp_pa
     useless = not pooling.tags.values.any() and not pooling.groups.values.any()
     assert useless or kind != "Vector"
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
-
-
-def test_info_as_json(fit_with_all_options, calibrated):
-    info = info_of(fit_with_all_options[1])
-    assert (info["normalize"], info["selection"]) == (True, None)
-    assert info["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
-    assert info["scaling"]["temperature"] > 0
-    assert info["scaling"]["size"] > 5
-    assert info["tag_offsets"]["strength"] is None or info["tag_offsets"]["strength"] > 0
-    plain = info_of(calibrated)
-    assert [plain[name] for name in ("scaling", "tag_offsets", "selection")] == [None] * 3
 
 
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
@@ -88,17 +77,13 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
 
 
 def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_path):
-    from spacy.tokens import DocBin
-
-    few = DocBin(docs=docs_in(dev)[:9])
-    few.to_disk(tmp_path / "few.spacy")
-    outcome = ok(calib("fit", model, tmp_path / "few.spacy", tmp_path / "out"))
-    assert "Chosen among 2: vector scaling" in " ".join(outcome.text.split())
+    few = save_docs(tmp_path / "few.spacy", docs_in(dev)[:9])
+    assert "Chosen among 2: vector scaling" in ok(calib("fit", model, few, tmp_path / "out")).text
     info = info_of(tmp_path / "out")
     assert (info["method"], info["tag_offsets"]) == ("spacy-calib.Identity.v1", None)
     assert (info["scaling"]["name"], info["context"]["kept"]) == ("spacy-calib.VectorScaling.v1", False)
     assert {row["fallback"] for row in info["table"][1:]} == {"one for all tags"}
-    assert "Chosen by cross-validation over 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
+    assert "Chosen by cross-validation over 9 documents" in calib("info", tmp_path / "out").text
 
 
 def judged(monkeypatch, *figures):
@@ -106,19 +91,13 @@ def judged(monkeypatch, *figures):
     monkeypatch.setattr("spacy_calib.pipe.fitting.evaluate_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
 
 
-def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):
-    judged(monkeypatch, 0.288, 0.999, 0.2, 88)
-    sentence = says("C130", method="Isotonic", n=88, rows="tokens", calibrated=0.999, raw=0.288)
-    refuses(calib("fit", model, dev, tmp_path / "out", "--method", "isotonic"), sentence)
-    assert not (tmp_path / "out").exists()
-
-
-def test_always_writes_the_groups_of_the_paper_where_they_are_worse_than_raw_with_the_warning(
-    model, dev, tmp_path, monkeypatch
-):
+def test_a_fit_that_is_worse_than_raw_is_refused_and_written_with_always(model, dev, tmp_path, monkeypatch):
     judged(monkeypatch, 0.288, 0.999, 0.2, 88)
     options = ("--method", "isotonic", "--groups", 5)
-    refuses(calib("fit", model, dev, tmp_path / "out", *options), "write it all the same with --always")
+    refused = calib("fit", model, dev, tmp_path / "out", *options)
+    refuses(refused, says("C130", method="Isotonic", n=88, rows="tokens", calibrated=0.999, raw=0.288))
+    refuses(refused, "write it all the same with --always")
+    assert not (tmp_path / "out").exists()
     words = " ".join(ok(calib("fit", model, dev, tmp_path / "out", *options, "--always")).text.split())
     assert "calibrated scores are worse than raw ones: log loss 0.9990, raw 0.2880" in words
     assert len(info_of(tmp_path / "out")["groups"]) > 1
@@ -137,17 +116,3 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     held_out = info_of(tmp_path / "out")["held_out"]
     assert held_out["verdict"] == "better"
     assert held_out["calibrated"] < held_out["raw"] - 2 * held_out["error"]
-
-
-@pytest.mark.parametrize(("options", "sentence"), [
-    ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
-    ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
-    ([setting("scaling", "")], "scaling is '', but must be a block with @calib_scalings"),
-    ([setting("normalize", "kept")], "The settings of the pipe cannot be used: calib -> normalize: at root: 'kept' is not <class 'bool'>"),
-    (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
-    (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
-    (["-m", "auto", TAG_OFFSETS], "Option --components.calib.tag_offsets must be left out with --method auto"),
-])  # fmt: skip
-def test_wrong_values(options, sentence, model, dev, tmp_path):
-    refuses(calib("fit", model, dev, tmp_path / "out", *options), sentence)
-    assert not (tmp_path / "out").exists()

@@ -73,23 +73,6 @@ def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
     assert (0, SAID, OTHER) not in met
 
 
-def test_tags_that_the_gold_calls_otherwise_are_listed(capsys):
-    from spacy_calib.cli.fitting.conventions import show_conventions
-
-    show_conventions([])
-    assert not capsys.readouterr().out
-    some = {"file": 1, "gold": ",", "tokens": 43, "of": 145, "in_gold": 0}
-    rows = [some | {"said": "SYM"}, some | {"said": "HYPH", "tokens": 80}, some | {"said": "AFX", "gold": "NN", "tokens": 80}]
-    show_conventions(rows)
-    printed = capsys.readouterr().out
-    assert "Looks like another convention" in printed
-    assert "File" in printed
-    advice = 'To use the labels of the gold: fit --map map.json, a file with {"HYPH": ",", "AFX": "NN"}'
-    assert " ".join(printed.split()).endswith(advice)
-    show_conventions([{**row, "file": 0} for row in rows])
-    assert "File" not in capsys.readouterr().out  # where there is DATA alone
-
-
 def test_info_shows_how_far_scores_shrink(model, gold_files, tmp_path):
     half = (CONTEXT, "--components.calib.context.shrink", "0.5")
     ok(calib("fit", model, gold_files[1], tmp_path / "out", "--method", "isotonic", *half))

@@ -17,6 +17,8 @@ from spacy.vocab import Vocab
 from spacy_calib.annotations import get_annotation
 from spacy_calib.gold.scored_corpora import scored_corpus
 from spacy_calib.pairs.keyed import digest
+from spacy_calib.pairs.scored_corpus import ScoredCorpus
+from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.record.drift import UnitScores
 from spacy_calib.pipe.record.fit_record import read_record
 from tests.cli.conftest import CONTEXT, calib, docs_in, entity_docs, ok, save_docs
@@ -45,13 +47,9 @@ def fitted(model, secret) -> Path:
     return path
 
 
-def gold(path: Path) -> list[Doc]:
-    return docs_in(path)
-
-
 def guesses(path: Path) -> list[int]:
     """What a dictionary gives, all endings of three letters, and digests of texts."""
-    docs = gold(path)
+    docs = docs_in(path)
     words = {form for doc in docs for token in doc for form in (token.text.lower(), token.text[-3:])}
     endings = map("".join, itertools.product(string.ascii_lowercase, repeat=3))
     texts = (text for doc in docs for text in (doc.text, *(sentence.text for sentence in doc.sents)))
@@ -107,6 +105,17 @@ def candidate_names() -> list[str]:
     return [names[i] for i in np.random.default_rng(4).permutation(len(names))[:N_CANDIDATES]]
 
 
+def corpus_in(nlp: Language, pipe: Calibrator, docs: list[Doc]) -> ScoredCorpus:
+    """The scores of tags and entities of these texts, as the pipeline gives them."""
+    predicted = nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in docs)
+    examples = [Example(one, doc) for one, doc in zip(predicted, docs, strict=True)]
+    return scored_corpus(examples, pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
+
+
+def calib_of(nlp: Language) -> Calibrator:
+    return next(pipe for name, pipe in nlp.components if name.startswith("calib"))
+
+
 def frame_doc(vocab: Vocab, name: str, n_words: int) -> Doc:
     """ "Write to NAME ." with words in between, if there are more than four."""
     rest = itertools.cycle([("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), ("a", "DET"), ("duck", "NOUN")])
@@ -127,17 +136,13 @@ class Attacker:
 
     def __init__(self, path: Path, known: list[Doc], candidates: list[Doc]):
         self.nlp = spacy.load(path)
-        self.pipe = next(pipe for name, pipe in self.nlp.components if name.startswith("calib"))
+        self.pipe = calib_of(self.nlp)
         self.record = read_record(self.pipe)
         self.known, self.candidates = self.units(known), self.units(candidates)
 
     def units(self, docs: list[Doc]) -> list[UnitScores]:
-        """The scores of tokens and entities, as the saved pipeline gives them."""
-        predicted = self.nlp.pipe(Doc(self.nlp.vocab, words=[token.text for token in doc]) for doc in docs)
-        examples = [Example(one, doc) for one, doc in zip(predicted, docs, strict=True)]
-        labels = self.pipe.lookup.labels()
-        corpus = scored_corpus(examples, self.pipe.attr, get_annotation(self.pipe.fit_info.layer), labels)
-        return [UnitScores.from_tokens(corpus, labels), UnitScores.from_spans(corpus)]
+        corpus = corpus_in(self.nlp, self.pipe, docs)
+        return [UnitScores.from_tokens(corpus, self.pipe.lookup.labels()), UnitScores.from_spans(corpus)]
 
     def by_histogram(self) -> np.ndarray:
         """How far the scores of each candidate are from any row of the tables with a row for each document.
@@ -184,11 +189,7 @@ def framed_gold(folder: Path, component: str, n_words: int) -> tuple[Path, list[
 
 
 def scores_of(nlp: Language, docs: list[Doc]) -> np.ndarray:
-    """All scores of these texts, of tags and of entities."""
-    pipe = next(pipe for name, pipe in nlp.components if name.startswith("calib"))
-    predicted = nlp.pipe(Doc(nlp.vocab, words=[token.text for token in doc]) for doc in docs)
-    examples = [Example(one, doc) for one, doc in zip(predicted, docs, strict=True)]
-    corpus = scored_corpus(examples, pipe.attr, get_annotation(pipe.fit_info.layer), pipe.lookup.labels())
+    corpus = corpus_in(nlp, calib_of(nlp), docs)
     scores = np.concatenate([corpus.tag_raw, corpus.spans.raw, corpus.spans.calibrated])
     return np.unique(scores[(scores > 1e-9) & (scores < 1 - 1e-9)])
 
@@ -206,8 +207,7 @@ def test_no_saved_number_is_the_score_of_a_text(component, options, model, ner_m
         ok(calib("threshold", path, gold, "-C", "calib_ent", "-p", ".6", "-r", ".8", "-a", tmp_path / "cut", "--silent"))
         path = tmp_path / "cut"
     nlp = spacy.load(path)
-    pipe = next(pipe for name, pipe in nlp.components if name.startswith("calib"))
-    saved = np.concatenate([array.ravel() for array in arrays_in(pipe._state()) if array.dtype.kind == "f"])
+    saved = np.concatenate([array.ravel() for array in arrays_in(calib_of(nlp)._state()) if array.dtype.kind == "f"])
     assert (saved > 0).any()
     assert not (np.abs(saved[:, None] - scores_of(nlp, [*known, *(candidates[i] for i in secrets)])) < 1e-12).any()
 

@@ -7,11 +7,8 @@ import pytest
 
 from spacy_calib.cli.shared import examples as examples_module
 from spacy_calib.cli.shared import run as run_module
-from spacy_calib.cli.shared import run as scoring
 from tests.cli.conftest import calib, json_of, refuses
 from tests.conftest import made_up_sentences
-
-COMMANDS = {"expect": (), "rank": ("--top", 12)}
 
 
 @pytest.fixture(scope="module")
@@ -44,35 +41,20 @@ def short_zones(monkeypatch):
     return seen
 
 
-def told(command, *arguments):
-    return json_of(command, *arguments, *COMMANDS[command])
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
-    wanted = told(command, calibrated, texts)
+@pytest.mark.parametrize(("command", "options", "changes"), [
+    ("expect", (), {}), ("rank", ("--top", 12), {}),
+    ("expect", (), {(run_module, "MIN_BLOCK_ROWS"): 100}),
+    ("expect", ("--n-process", 2), {(examples_module, "_ZONES_PER_START"): 8}),  # workers begin anew with each zone
+])  # fmt: skip
+def test_no_word_stays_and_all_is_told(command, options, changes, calibrated, texts, request, monkeypatch):
+    wanted = json_of(command, calibrated, texts, *options)
     seen = request.getfixturevalue("short_zones")
-    found = told(command, calibrated, texts)
-    assert close(found, wanted)
+    for place, value in changes.items():
+        monkeypatch.setattr(*place, value)
+    assert close(json_of(command, calibrated, texts, *options), wanted)
     added = set(seen.nlp.vocab.strings) - seen.before
     assert not any(word.startswith("new") for word in added)
     assert len(added) < 20
-
-
-def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, request, monkeypatch):
-    wanted = told("expect", calibrated, texts)
-    seen = request.getfixturevalue("short_zones")
-    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
-    assert close(told("expect", calibrated, texts), wanted)
-    assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
-
-
-def test_worker_processes_begin_anew_with_each_zone(calibrated, texts, request, monkeypatch):
-    wanted = told("expect", calibrated, texts)
-    seen = request.getfixturevalue("short_zones")
-    monkeypatch.setattr(examples_module, "_ZONES_PER_START", 8)
-    assert close(told("expect", calibrated, texts, "--n-process", 2), wanted)
-    assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
 
 
 def test_a_text_that_cannot_be_read_leaves_the_pipeline_as_it_was(calibrated, tmp_path, short_zones, monkeypatch):

@@ -1,7 +1,6 @@
 """Scores of other components through the command line: a source named by dotted settings, and what the commands make of it."""
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -132,16 +131,4 @@ def test_a_component_that_none_reads_by_itself_says_how_its_scores_are_read(plac
     refuses(
         outcome,
         "SpanScores.v1, TokenScores.v1 or DocScores.v1 (--components.calib.source.@calib_sources spacy-calib.SpanScores.v1)",
-    )
-
-
-def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path):
-    config = (place / "model" / "config.cfg").read_text()
-    copied = Path(shutil.copytree(place / "model", tmp_path / "model"))
-    (copied / "config.cfg").write_text(config.replace('factory = "guess"', 'factory = "llm_ner"'))
-    outcome = calib("fit", copied, place / "dev.spacy", tmp_path / "m")
-    refuses(
-        outcome,
-        "nothing here registers its component 'llm_ner'; install the package that does, or give a Python file "
-        "that defines or imports it (--code).",
     )

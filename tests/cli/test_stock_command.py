@@ -3,7 +3,18 @@
 import spacy
 from spacy.pipeline import EntityRecognizer
 
-from tests.cli.conftest import annotated, calib, entity_docs, files_of, ok, refuses, save_docs, save_recognizer
+from tests.cli.conftest import (
+    annotated,
+    calib,
+    docs_in,
+    entity_docs,
+    files_of,
+    fitted_to,
+    ok,
+    refuses,
+    save_docs,
+    save_recognizer,
+)
 from tests.sentences import says
 
 
@@ -34,18 +45,23 @@ def test_two_calib_pipes_and_cut_offs_go_too(two_pipes, ner_model, entity_test, 
 def test_a_beam_recognizer(tmp_path):
     model = save_recognizer("beam_ner", tmp_path / "model")
     data = save_docs(tmp_path / "few.spacy", entity_docs(20, 36))
-    ok(calib("fit", model, data, tmp_path / "calibrated", "-C", "beam_ner", "--silent"))
+    fitted_to(tmp_path / "calibrated", model, data, "-C", "beam_ner", "--method", "platt")
+    nlp = spacy.load(tmp_path / "calibrated")
+    assert nlp.get_pipe_meta("beam_ner").factory == "calib_beam_ner"
+    docs = [nlp(doc.text) for doc in docs_in(data)]
+    assert all(ent._.calib_score is not None for doc in docs for ent in doc.ents)
+    assert any(doc._.calib_ent.candidates for doc in docs)
     assert "'beam_ner' is spaCy's beam_ner again" in calib("stock", tmp_path / "calibrated", tmp_path / "stock").text
     same_but_for_strings(model, tmp_path / "stock")
 
 
 def test_a_tagger_a_span_categorizer_and_a_second_pass(
-    calibrated, model, calibrated_spancat, spancat_model, ner_model, entity_dev, tmp_path
+    calibrated, model, spancat_model, span_gold, ner_model, entity_dev, tmp_path
 ):
     """No recognizer of ours is in them: the calib pipe alone goes."""
-    twice = tmp_path / "twice"
-    ok(calib("fit", ner_model, entity_dev, twice, "-C", "ner", "--second-pass", "-m", "isotonic", "--silent"))
-    for name, before, after in (("a", model, calibrated), ("b", spancat_model, calibrated_spancat), ("c", ner_model, twice)):
+    twice = fitted_to(tmp_path / "twice", ner_model, entity_dev, "-C", "ner", "--second-pass")
+    spans = fitted_to(tmp_path / "spans", spancat_model, span_gold / "dev.spacy", "-C", "spancat")
+    for name, before, after in (("a", model, calibrated), ("b", spancat_model, spans), ("c", ner_model, twice)):
         outcome = ok(calib("stock", after, tmp_path / name))
         assert f"'{'calib_ent' if after == twice else 'calib'}' was removed" in outcome.text
         same_but_for_strings(before, tmp_path / name)

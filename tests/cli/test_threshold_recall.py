@@ -192,19 +192,6 @@ def test_a_fit_forgets_the_cut_offs_and_adapting_keeps_them(applied, entity_dev,
     assert pipes[0].tokens.recall_cutoffs == pipes[1].tokens.recall_cutoffs
 
 
-@pytest.mark.parametrize(("options", "sentence"), [
-    ([], says("C307")),
-    (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
-    (["-r", 0.9, "-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
-    (["-r", 0.9, "--per", "group"], "Option --per must be all or label with --recall, but 'group' was given."),
-    (["-p", "PER=.9", "-r", 0.8], "Option --recall must be left out with a precision of each label, but 0.8 was given."),
-    (["-p", "PER=.9", "--per", "group"], "Option --per must be all or label with a precision of each label, but 'group' was given."),
-])  # fmt: skip
-def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):
-    refuses(calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out"), sentence)
-    assert not list(tmp_path.iterdir())
-
-
 def test_gold_without_entities(calibrated_ner, tmp_path):
     docs = [Doc(Vocab(), words=["nobody", "lives", "there"], ents=["O", "O", "O"]) for _ in range(3)]
     data = save_docs(tmp_path / "none.spacy", docs)

@@ -7,6 +7,7 @@ import pytest
 import spacy
 
 import spacy_calib
+from spacy_calib.cli.fitting import new_calib
 from tests.sentences import says
 
 from .conftest import calib, copy_with, docs_in, fitted_to, json_of, ok, refuses, save_docs
@@ -90,8 +91,6 @@ def test_two_components_are_fitted_in_one_run_as_one_after_the_other(ner_model, 
 
 def test_each_pipe_runs_once_where_two_are_fitted(ner_model, entity_dev, tmp_path, monkeypatch):
     runs: list[str] = []
-    from spacy_calib.cli.fitting import new_calib
-
     run_pipes = new_calib.run_pipes
 
     def noted(nlp, examples, names, **options):

@@ -1,6 +1,5 @@
 """The last lines of `spacy calib fit`: the command that evaluates the fit."""
 
-import json
 import shlex
 
 from tests.cli.conftest import calib, ok
@@ -25,8 +24,3 @@ def test_options_that_other_gold_needs_too_are_in_it(ner_model, entity_dev, enti
     shared = ["--map", "PER=PER,LOC=LOC,ORG=ORG", "--gold-preproc"]
     assert words[5:] == [str(tmp_path / "out"), "GOLD", *shared]
     ok(calib(*words[4:6], entity_test, *words[7:]))
-
-
-def test_json_has_no_such_line(model, dev, tmp_path):
-    outcome = ok(calib("fit", model, dev, tmp_path / "out", "-m", "isotonic", "--format", "json"))
-    assert json.loads(outcome.printed)["output"] == str(tmp_path / "out")

@@ -81,6 +81,7 @@ def test_the_first_ones_are_shown(capsys):
     rows = [{"file": 0, "said": f"T{i}", "gold": "X", "tokens": 99 - i, "of": 100, "in_gold": 0} for i in range(SHOWN + 2)]
     show_conventions(rows)
     printed = capsys.readouterr().out
+    assert "File" not in printed  # where there is DATA alone
     assert "T9" in printed.split("...")[0]
     assert "... and 2 more, with fewer tokens." in printed
     assert len(page_conventions(rows)["rows"]) == SHOWN

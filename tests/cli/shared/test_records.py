@@ -9,7 +9,7 @@ import pytest
 import spacy
 
 from spacy_calib.cli.shared.examples import holds_gold, read_texts, stream_examples, text_files
-from spacy_calib.cli.shared.records import Fields, read_records
+from spacy_calib.cli.shared.records import MAX_DEPTH, Fields, fault_of, read_records
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses
 from tests.forked import in_own_process
@@ -116,15 +116,14 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("expect", ["--format", "json"]), ("rank", ["--format", "json"]), ("expect", ["--by", "day", "--format", "json"])],
+    [("expect", []), ("rank", []), ("expect", ["--by", "day"])],
 )
 def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_columns(command, options, calibrated, tmp_path):
     texts = ["the dog saw a cat .", None, "a red duck eats .", "every run saw light ."] * 20
     days = [datetime.date(2024, 1 + number // 40, 3) for number in range(len(texts))]
     file = write_parquet(tmp_path / "a.parquet", {"body": texts, "key": list(range(len(texts))), "day": days})
-    given = [tmp_path / option if str(option).endswith(".spacy") else option for option in options]
-    ok(calib(command, calibrated, file, "--columns", "text=body,id=key", *given))
-    refuses(calib(command, calibrated, file, *given), says("C441", name="text", known="body, key, day"))
+    ok(calib(command, calibrated, file, "--columns", "text=body,id=key", *options))
+    refuses(calib(command, calibrated, file, *options), says("C441", name="text", known="body, key, day"))
 
 
 @pytest.mark.parametrize("command", ["expect", "rank"])
@@ -179,3 +178,25 @@ TASK = {"data": {"text": "Anna left."}, "annotations": [{"result": []}]}
 def test_answers_are_gold_among_texts(tmp_path, name, text, expected):
     (tmp_path / name).write_text(text)
     assert holds_gold(tmp_path / name) == expected
+
+
+def nested(depth):
+    held = 1
+    for level in range(depth):
+        held = [held] if level % 2 else {"part": held}
+    return held
+
+
+@pytest.mark.parametrize(("data", "fault"), [
+    (float("inf"), "not finite"), ({"a": [1, {"b": float("nan")}]}, "not finite"), (["\ud800"], "surrogate"),
+    ({"\udfff": 1}, "surrogate"), (nested(MAX_DEPTH + 1), "nested more than 100 deep"),
+    (nested(100_000), "nested more than 100 deep"),
+])  # fmt: skip
+def test_data_that_json_cannot_hold_is_named(data, fault):
+    assert fault in fault_of(data)
+
+
+@pytest.mark.parametrize("data", [None, True, 0, -1.5, "💻\0", [], {}, {"a": [10**30, None]}, nested(MAX_DEPTH)])
+def test_plain_data_is_fine(data):
+    assert fault_of(data) is None
+    json.dumps(data, allow_nan=False, ensure_ascii=False).encode()

@@ -5,7 +5,6 @@ import os
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_calib.cli.shared.examples import RunSettings, read_texts, stream_examples, text_files
@@ -99,14 +98,6 @@ def test_a_folder_without_texts_and_a_path_without_anything(tmp_path):
         text_files(tmp_path / "none")
 
 
-def test_gold_is_read_as_spacy_does(test_file):
-    nlp = spacy.blank("xx")
-    examples = list(stream_examples(nlp, test_file))
-    golds = list(DocBin().from_disk(test_file).get_docs(nlp.vocab))
-    assert [example.text for example in examples] == [doc.text for doc in golds]
-    assert examples[0].reference[0].tag_ == golds[0][0].tag_
-
-
 def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
     nlp, pipe = opened(calibrated)
     names = pipes_to_run(nlp, pipe)
@@ -147,14 +138,6 @@ def test_texts_without_a_score_are_refused(calibrated, tmp_path):
     empty = [Example(nlp.make_doc(""), nlp.make_doc(""))]
     with pytest.raises(CalibError, match="gave no token of the 1 documents a score"):
         score(nlp, pipe, empty)
-
-
-def test_a_text_too_long_for_the_pipeline_is_named(tmp_path):
-    nlp = spacy.blank("xx")
-    nlp.max_length = 20
-    (tmp_path / "a.txt").write_text("short\n" + "long " * 10)
-    with pytest.raises(CalibError, match=says("C448", line=2, n=50, most=20)):
-        list(stream_examples(nlp, tmp_path / "a.txt"))
 
 
 def test_every_text_says_where_it_stood(calibrated, tmp_path):

@@ -4,10 +4,9 @@ import json
 
 import pytest
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
-from spacy.vocab import Vocab
+from spacy.tokens import Doc
 
-from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, json_of, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 WARNING = "JUDGED ON THE FIT DATA"
@@ -34,15 +33,11 @@ def place(model, tmp_path_factory):
     return folder
 
 
-COMMANDS = {
-    "evaluate": lambda data: ["evaluate", data],
-    "rank": lambda data: ["rank", data],
-}
+COMMANDS = ("evaluate", "rank")
 
 
 def run(place, command, data, *options):
-    name, *rest = COMMANDS[command](place / data)
-    return calib(name, place / "m", *rest, *options)
+    return calib(command, place / "m", place / data, *options)
 
 
 def found(outcome):
@@ -74,10 +69,6 @@ def test_the_page_has_a_banner_and_no_verdict(place, tmp_path):
         assert ("No test: evaluated on the fit data" in outcome.text) == known
 
 
-def test_gold_preproc_is_the_same_data(place):
-    assert found(run(place, "evaluate", "chunks.spacy", "--gold-preproc", "--format", "json"))["share"] == 1.0
-
-
 def test_cut_offs_of_the_fit_data(calibrated_ner, entity_dev):
     assert json_of("threshold", calibrated_ner, entity_dev, "--precision", 0.5)["seen"]["share"] == 1.0
     assert WARNING in calib("threshold", calibrated_ner, entity_dev, "--precision", 0.5).text
@@ -107,10 +98,7 @@ def test_a_fit_on_the_training_data_is_refused_unless_it_is_wanted(place, model,
 def test_other_training_data_passes_and_a_little_of_it_is_a_warning(place, model, tmp_path):
     outcome = fit(model, [place / "fit.spacy"], tmp_path / "out", place / "new.spacy")
     assert (outcome.code, "--train-data too" in outcome.text) == (0, False)
-    mixed = [
-        *DocBin().from_disk(place / "fit.spacy").get_docs(Vocab()),
-        *DocBin().from_disk(place / "new.spacy").get_docs(Vocab()),
-    ]
+    mixed = [*docs_in(place / "fit.spacy"), *docs_in(place / "new.spacy")]
     few, half = save_docs(tmp_path / "few.spacy", mixed[:103]), save_docs(tmp_path / "half.spacy", mixed)
     outcome = fit(model, [few], tmp_path / "few", place / "new.spacy")
     assert (outcome.code, "3 of 103 documents (3 % of the words) are in --train-data too" in outcome.text) == (0, True)

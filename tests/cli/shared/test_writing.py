@@ -47,30 +47,12 @@ def test_the_target_is_not_there_before_it_is_whole(tmp_path):
     assert names(tmp_path / "a") == ["new"]
 
 
-def test_the_old_target_is_whole_until_the_new_one_is(tmp_path):
-    old = pipeline(tmp_path / "old", "old")
-
-    def write(folder):
-        pipeline(folder, "new")
-        assert marks(old) == {"old"}
-
-    write_folder(old, write, force=True)
-    assert marks(old) == {"new"}
-    assert names(tmp_path) == ["old"]
-
-
 def test_a_failed_write_leaves_the_old_target_alone(tmp_path):
     old = pipeline(tmp_path / "old", "old")
     with pytest.raises(CalibError, match="Cannot write the output .*: No space left on device"):
         write_folder(old, fail, force=True)
     assert marks(old) == {"old"}
     assert names(tmp_path) == ["old"]
-
-
-def test_a_failed_write_leaves_no_new_target(tmp_path):
-    with pytest.raises(CalibError, match="No space left on device"):
-        write_folder(tmp_path / "new", fail)
-    assert names(tmp_path) == []
 
 
 def test_what_git_and_a_hub_put_into_the_old_target_stays(tmp_path):
@@ -159,15 +141,6 @@ def test_a_target_that_came_up_meanwhile_is_not_overwritten(tmp_path):
         write_folder(tmp_path / "new", write)
     assert marks(tmp_path / "new") == {"somebody else's"}
     assert names(tmp_path) == ["new"]
-
-
-@in_own_process
-def test_systems_that_cannot_swap_use_two_renames(tmp_path):
-    sys.platform = "another"
-    old = pipeline(tmp_path / "old", "old")
-    write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
-    assert marks(old) == {"new"}
-    assert names(tmp_path) == ["old"]
 
 
 @in_own_process
