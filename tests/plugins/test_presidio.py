@@ -273,14 +273,6 @@ def test_two_languages_in_one_engine(analyzing, engine_class, nlp, stock_folder)
     assert {score for text in TEXTS[:10] for score in scores_of(analyzer.analyze(text, "xx")).values()} == {0.85}
 
 
-def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp):
-    engine = engine_class(models=[{"lang_code": "en", "model_name": str(calibrated_folder)}])
-    assert not engine.is_loaded()
-    analyzer = analyzing(engine)
-    assert engine.is_loaded()
-    assert all(scores_of(analyzer.analyze(text, "en")) == expected_of(nlp(text)) for text in TEXTS[:20])
-
-
 def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated_folder, nlp):
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
@@ -291,7 +283,9 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
     }
     engine = NlpEngineProvider(nlp_engines=(engine_class,), nlp_configuration=settings).create_engine()
     assert isinstance(engine, engine_class)
+    assert not engine.is_loaded()
     analyzer = analyzing(engine)
+    assert engine.is_loaded()
     for text in TEXTS[:20]:
         persons = {key: score for key, score in expected_of(nlp(text)).items() if key[2] == "PERSON"}
         assert scores_of(analyzer.analyze(text, "en")) == persons

@@ -14,7 +14,7 @@ from thinc.api import NumpyOps
 
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.ner import decoding
-from spacy_calib.sources.ner.actions import opening_columns, read_actions, read_rule_input, valid_openings
+from spacy_calib.sources.ner.actions import opening_columns, read_actions
 from spacy_calib.sources.ner.decoding import FoundEntities, GreedyDecoding
 from spacy_calib.sources.ner.source import CalibEntityRecognizer, decode_docs
 from tests.conftest import made_up_sentences
@@ -70,13 +70,6 @@ def test_entities_are_those_of_spacy(shape, presets):
     found = assert_same(stock, ours, random_drafts(96, 5, presets))
     assert len(entity_lengths(found)) > 15
     assert [] in found
-
-
-@pytest.mark.parametrize("seed", range(1, 5))
-def test_entities_are_those_of_spacy_for_other_weights(seed):
-    stock, ours = twins(Shape(extra_state_tokens=bool(seed % 2)), seed)
-    for presets in PRESETS:
-        assert_same(stock, ours, random_drafts(48, seed, presets, longest=30))
 
 
 def test_long_entities():
@@ -280,25 +273,6 @@ def test_probabilities_are_those_of_the_step_model(shape, presets):
             assert decoded.entities.path == pytest.approx(paths, abs=1e-5)
 
 
-@pytest.mark.parametrize("presets", PRESETS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_openings_are_probabilities_of_the_valid_transitions(shape, presets):
-    ner, _ = twins(shape)
-    docs = docs_of(random_drafts(60, 13, presets), ner.vocab)
-    decoded, actions = decode_with(ner, docs), read_actions(ner.moves)
-    valid = valid_openings(read_rule_input(docs), actions)
-    n_kept = 2 * len(TYPES) + 1
-    assert decoded.openings.shape == (sum(map(len, docs)), n_kept)
-    assert (decoded.openings[~valid[:, :n_kept]] == 0).all()
-    assert ((decoded.openings >= 0) & (decoded.openings <= 1)).all()
-    some = valid[:, :n_kept].any(axis=1)
-    assert decoded.openings[some].sum(axis=1) == pytest.approx(np.ones(some.sum()))
-    assert (decoded.openings[~some] == 0).all()
-    blocked = valid[:, n_kept]
-    assert not (blocked & some).any()
-    assert (presets == "none") == (not blocked.any())
-
-
 def test_only_classes_that_were_never_seen_are_valid():
     """A preset entity of a new type: they are all equally likely, and none is NaN."""
     ner = random_pipeline().get_pipe("ner")
@@ -312,26 +286,6 @@ def test_only_classes_that_were_never_seen_are_valid():
     assert keys_of(decoded.entities)[0] == (0, 2, begin)
     assert (decoded.openings[2, [begin, begin + 4]] == 0).all()
     assert decoded.openings[2].sum() == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("presets", PRESETS)
-def test_opener_and_closing_say_where_the_entities_are(presets):
-    ner, _ = twins(Shape(extra_state_tokens=True))
-    docs = docs_of(random_drafts(60, 14, presets), ner.vocab)
-    decoded = decode_with(ner, docs)
-    found = decoded.entities
-    opener = np.arange(sum(map(len, docs)))
-    inside = np.zeros(len(opener), dtype=bool)
-    assert (found.ends > found.starts).all()
-    assert (found.starts[1:] >= found.ends[:-1]).all()
-    for start, end, _ in keys_of(found):
-        opener[start:end] = start
-        inside[start + 1 : end] = True
-    assert decoded.opener.tolist() == opener.tolist()
-    assert (~np.isnan(decoded.closing)).tolist() == inside.tolist()
-    closing = decoded.closing[inside]
-    assert ((closing >= 0) & (closing <= 1)).all()
-    assert ((found.path > 0) & (found.path <= 1)).all()
 
 
 def test_tokens_in_blocks_give_what_one_block_gives(monkeypatch):

@@ -4,7 +4,6 @@ import copy
 import gc
 import pickle
 import weakref
-from typing import Any
 
 import pytest
 import spacy
@@ -16,7 +15,6 @@ from spacy_calib.sources.ner.source import CalibEntityRecognizer, kept_readings
 from tests.sources.ner import (
     FACTORIES,
     TEXTS,
-    Draft,
     docs_of,
     entity_keys,
     entity_tokens,
@@ -95,24 +93,6 @@ def test_training_goes_on_as_in_spacy():
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     assert entity_tokens([stock(text) for text in TEXTS]) == entity_tokens([ours(text) for text in TEXTS])
     assert ours.evaluate(gold_examples(ours, 12, 5))["ents_f"] > 0.5
-
-
-def test_add_label_and_preset_labels_as_in_spacy():
-    stock = random_pipeline()
-    ours = twin_of(stock)
-    pair = stock.get_pipe("ner"), ours.get_pipe("ner")
-    draft = Draft(("w1", "w2", "w3", "w4"), (None,) * 4, (0, 3, 1, 0), ("", "NEW", "NEW", ""))
-    for ner in pair:
-        assert ner.add_label("LATE") == 1
-        assert ner.add_label("LATE") == 0
-    found = [recognize(ner, docs_of([draft], ner.vocab)) for ner in pair]
-    assert found[0] == found[1]
-    assert found[0][0][1:3] == [(3, "NEW"), (1, "NEW")]
-    assert pair[0].labels == pair[1].labels
-    assert [n.moves.n_moves for n in pair] == [pair[0].moves.n_moves] * 2
-    (doc,) = docs_of([draft], pair[1].vocab)
-    reading: Any = kept_readings(pair[1](doc), "ner")
-    assert reading.types[-2:] == ("LATE", "NEW")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
