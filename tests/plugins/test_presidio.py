@@ -136,13 +136,21 @@ def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp):
     assert {kind for one in found for _, _, kind in one} <= {*MAPPED.values()}
 
 
+@pytest.fixture(scope="module")
+def keeping() -> Language:
+    """What `spacy calib fit --component ner` writes: a recognizer that keeps its probabilities, whose scores come with the decoding."""
+    return calibrate(english("calib_ner"))
+
+
 @pytest.mark.parametrize("n_process", [1, 2])
-def test_a_batch_gives_the_same_as_single_texts(presidio, analyzing, engine_class, nlp, n_process):
-    analyzer = analyzing(engine_class(nlp=nlp))
-    batch = presidio.BatchAnalyzerEngine(analyzer)
+@pytest.mark.parametrize("pipeline", ["nlp", "keeping"])
+def test_a_batch_gives_the_same_as_single_texts(presidio, analyzing, engine_class, request, pipeline, n_process):
+    nlp = request.getfixturevalue(pipeline)
+    batch = presidio.BatchAnalyzerEngine(analyzing(engine_class(nlp=nlp)))
     found = batch.analyze_iterator(TEXTS[:20], "en", batch_size=8, n_process=n_process)
-    for text, results in zip(TEXTS[:20], found, strict=True):
-        assert scores_of(results) == pytest.approx(expected_of(nlp(text)), abs=1e-6)
+    wanted = [expected_of(nlp(text)) for text in TEXTS[:20]]
+    assert [scores_of(results) for results in found] == [pytest.approx(one, abs=1e-5) for one in wanted]
+    assert len({score for one in wanted for score in one.values()}) > 2
 
 
 def test_a_batch_keeps_its_contexts(engine_class, nlp):
@@ -334,22 +342,6 @@ def test_another_attribute(analyzing, engine_class, stock_folder):
     analyzer = analyzing(engine_class(nlp=nlp, attr="sure"))
     found = [scores_of(analyzer.analyze(text, "en")) for text in TEXTS]
     assert found == [expected_of(nlp(text), attr="sure") for text in TEXTS]
-
-
-@pytest.fixture(scope="module")
-def keeping() -> Language:
-    """What `spacy calib fit --component ner` writes: a recognizer that keeps its probabilities."""
-    return calibrate(english("calib_ner"))
-
-
-@pytest.mark.parametrize("n_process", [1, 2])
-def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_class, n_process, keeping):
-    # The scores come with the decoding, in worker processes too.
-    batch = presidio.BatchAnalyzerEngine(analyzing(engine_class(nlp=keeping)))
-    found = batch.analyze_iterator(TEXTS, "en", batch_size=16, n_process=n_process)
-    wanted = [expected_of(keeping(text)) for text in TEXTS]
-    assert [scores_of(results) for results in found] == [pytest.approx(one, abs=1e-5) for one in wanted]
-    assert len({score for one in wanted for score in one.values()}) > 2
 
 
 @in_own_process

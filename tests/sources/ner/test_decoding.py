@@ -15,7 +15,6 @@ from thinc.api import NumpyOps
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.ner import decoding
 from spacy_calib.sources.ner.actions import opening_columns, read_actions
-from spacy_calib.sources.ner.decoding import FoundEntities, GreedyDecoding
 from spacy_calib.sources.ner.source import CalibEntityRecognizer, decode_docs
 from tests.conftest import made_up_sentences
 from tests.sources.device import DeviceOps
@@ -214,23 +213,6 @@ def _joined(sentences: list[list[str]]) -> Draft:
     return Draft(words, starts, (0,) * len(words), ("",) * len(words))
 
 
-def decode_with(ner: Any, docs: list[Doc], ignore_entities: bool = False) -> GreedyDecoding:
-    """The readings of the Docs, put together again: tokens count through the batch."""
-    readings: list[Any] = decode_docs(ner, docs, ignore_entities)
-    starts = np.cumsum([0, *map(len, docs)])[:-1]
-    pairs = [*zip(readings, starts, strict=True)]
-    entities = FoundEntities(
-        np.concatenate([one.entities.starts + start for one, start in pairs]),
-        np.concatenate([one.entities.ends + start for one, start in pairs]),
-        np.concatenate([one.entities.types for one in readings]),
-        np.concatenate([one.entities.path for one in readings]),
-    )
-    return GreedyDecoding(
-        read_actions(ner.moves), np.concatenate([one.openings for one in readings]), entities,
-        np.concatenate([one.opener + start for one, start in pairs]), np.concatenate([one.closing for one in readings]),
-    )  # fmt: skip
-
-
 def softmax(scores: np.ndarray) -> np.ndarray:
     exp = np.exp(scores.astype(np.float64) - scores.max())
     return exp / exp.sum()
@@ -244,7 +226,7 @@ def test_probabilities_are_those_of_the_step_model(shape, presets):
     moves, actions = ner.moves, read_actions(ner.moves)
     for draft in [draft for draft in random_drafts(8, 12, presets, longest=9) if draft.words]:
         doc = draft.doc(ner.vocab)
-        decoded = decode_with(ner, [doc])
+        (decoded,) = decode_docs(ner, [doc])
         step_model = ner.model.predict([doc])
         (state,) = moves.init_batch([doc])
         paths: list[float] = []
@@ -279,8 +261,8 @@ def test_only_classes_that_were_never_seen_are_valid():
     ner.add_label("NEW")
     assert ner.model.attrs["unseen_classes"]
     doc = Draft(("w1", "w2", "w3"), (None,) * 3, (3, 1, 0), ("NEW", "NEW", "")).doc(ner.vocab)
-    decoded = decode_with(ner, [doc])
-    begin = decoded.actions.types.index("NEW")
+    (decoded,) = decode_docs(ner, [doc])
+    begin = decoded.types.index("NEW")
     assert decoded.openings[0, begin] == 1.0
     assert decoded.closing[1] == 1.0
     assert keys_of(decoded.entities)[0] == (0, 2, begin)
@@ -291,11 +273,11 @@ def test_only_classes_that_were_never_seen_are_valid():
 def test_tokens_in_blocks_give_what_one_block_gives(monkeypatch):
     ner, _ = twins()
     docs = docs_of(random_drafts(20, 16, "whole"), ner.vocab)
-    whole = decode_with(ner, docs)
+    whole = decode_docs(ner, docs)
     monkeypatch.setattr(decoding, "_CELLS", 3 * ner.moves.n_moves)
-    parts = decode_with(ner, docs)
-    assert parts.openings == pytest.approx(whole.openings, abs=1e-6)
-    assert keys_of(parts.entities) == keys_of(whole.entities)
+    for part, expected in zip(decode_docs(ner, docs), whole, strict=True):
+        assert part.openings == pytest.approx(expected.openings, abs=1e-6)
+        assert keys_of(part.entities) == keys_of(expected.entities)
 
 
 def test_recognizer_without_types():
@@ -306,7 +288,7 @@ def test_recognizer_without_types():
     assert ner.labels == ()
     docs = docs_of(plain("w1 w2", ""), nlp.vocab)
     assert recognize(ner, docs) == [[(2, ""), (2, "")], []]
-    assert decode_with(ner, docs).openings.tolist() == [[1.0], [1.0]]
+    assert [reading.openings.tolist() for reading in decode_docs(ner, docs)] == [[[1.0], [1.0]], []]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
