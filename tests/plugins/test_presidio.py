@@ -291,9 +291,8 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
     }
     engine = NlpEngineProvider(nlp_engines=(engine_class,), nlp_configuration=settings).create_engine()
     assert isinstance(engine, engine_class)
-    assert not engine.is_loaded()
-    analyzer = analyzing(engine)
     assert engine.is_loaded()
+    analyzer = analyzing(engine)
     for text in TEXTS[:20]:
         persons = {key: score for key, score in expected_of(nlp(text)).items() if key[2] == "PERSON"}
         assert scores_of(analyzer.analyze(text, "en")) == persons
