@@ -5,8 +5,6 @@ import pytest
 import spacy
 from spacy.util import load_model_from_config
 
-from spacy_calib.context.features import DocumentConfidence
-from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.scores_on_doc import TextcatSource
 from tests.made import (
@@ -127,13 +125,3 @@ def test_what_is_about_one_right_label_is_refused_for_several(setting):
     (name,) = setting
     with pytest.raises(CalibError, match=says("C072", setting=name, unit="document", layer="cats:multi")):
         calib_of(nlp, "textcat_multilabel", **setting).fit(examples)
-
-
-def test_a_context_is_refused_where_it_is_asked_for(nlp):
-    calib = calib_of(nlp)
-    examples = categorized(nlp, category_docs(30, 37, vocab=nlp.vocab))
-    calib.context = TokenContext([DocumentConfidence()], "always")
-    with pytest.raises(CalibError, match=says("C264", setting="context", component="textcat")):
-        calib.fit(examples)
-    calib.context = TokenContext([DocumentConfidence()], "no_worse")
-    assert calib.fit(examples).tokens.context is None

