@@ -136,13 +136,21 @@ def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp):
     assert {kind for one in found for _, _, kind in one} <= {*MAPPED.values()}
 
 
+@pytest.fixture(scope="module")
+def keeping() -> Language:
+    """What `spacy calib fit --component ner` writes: a recognizer that keeps its probabilities, whose scores come with the decoding."""
+    return calibrate(english("calib_ner"))
+
+
 @pytest.mark.parametrize("n_process", [1, 2])
-def test_a_batch_gives_the_same_as_single_texts(presidio, analyzing, engine_class, nlp, n_process):
-    analyzer = analyzing(engine_class(nlp=nlp))
-    batch = presidio.BatchAnalyzerEngine(analyzer)
+@pytest.mark.parametrize("pipeline", ["nlp", "keeping"])
+def test_a_batch_gives_the_same_as_single_texts(presidio, analyzing, engine_class, request, pipeline, n_process):
+    nlp = request.getfixturevalue(pipeline)
+    batch = presidio.BatchAnalyzerEngine(analyzing(engine_class(nlp=nlp)))
     found = batch.analyze_iterator(TEXTS[:20], "en", batch_size=8, n_process=n_process)
-    for text, results in zip(TEXTS[:20], found, strict=True):
-        assert scores_of(results) == pytest.approx(expected_of(nlp(text)), abs=1e-6)
+    wanted = [expected_of(nlp(text)) for text in TEXTS[:20]]
+    assert [scores_of(results) for results in found] == [pytest.approx(one, abs=1e-5) for one in wanted]
+    assert len({score for one in wanted for score in one.values()}) > 2
 
 
 def test_a_batch_keeps_its_contexts(engine_class, nlp):
@@ -273,14 +281,6 @@ def test_two_languages_in_one_engine(analyzing, engine_class, nlp, stock_folder)
     assert {score for text in TEXTS[:10] for score in scores_of(analyzer.analyze(text, "xx")).values()} == {0.85}
 
 
-def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp):
-    engine = engine_class(models=[{"lang_code": "en", "model_name": str(calibrated_folder)}])
-    assert not engine.is_loaded()
-    analyzer = analyzing(engine)
-    assert engine.is_loaded()
-    assert all(scores_of(analyzer.analyze(text, "en")) == expected_of(nlp(text)) for text in TEXTS[:20])
-
-
 def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated_folder, nlp):
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
@@ -291,6 +291,7 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
     }
     engine = NlpEngineProvider(nlp_engines=(engine_class,), nlp_configuration=settings).create_engine()
     assert isinstance(engine, engine_class)
+    assert engine.is_loaded()
     analyzer = analyzing(engine)
     for text in TEXTS[:20]:
         persons = {key: score for key, score in expected_of(nlp(text)).items() if key[2] == "PERSON"}
@@ -340,22 +341,6 @@ def test_another_attribute(analyzing, engine_class, stock_folder):
     analyzer = analyzing(engine_class(nlp=nlp, attr="sure"))
     found = [scores_of(analyzer.analyze(text, "en")) for text in TEXTS]
     assert found == [expected_of(nlp(text), attr="sure") for text in TEXTS]
-
-
-@pytest.fixture(scope="module")
-def keeping() -> Language:
-    """What `spacy calib fit --component ner` writes: a recognizer that keeps its probabilities."""
-    return calibrate(english("calib_ner"))
-
-
-@pytest.mark.parametrize("n_process", [1, 2])
-def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_class, n_process, keeping):
-    # The scores come with the decoding, in worker processes too.
-    batch = presidio.BatchAnalyzerEngine(analyzing(engine_class(nlp=keeping)))
-    found = batch.analyze_iterator(TEXTS, "en", batch_size=16, n_process=n_process)
-    wanted = [expected_of(keeping(text)) for text in TEXTS]
-    assert [scores_of(results) for results in found] == [pytest.approx(one, abs=1e-5) for one in wanted]
-    assert len({score for one in wanted for score in one.values()}) > 2
 
 
 @in_own_process

@@ -62,11 +62,3 @@ def test_fit_save_and_load(trf, tmp_path):
 
 def test_the_transformer_belongs_to_the_weights(trf):
     assert len(_models_of(trf, trf.get_pipe("tagger"))) == 2
-
-
-def test_docs_without_transformer_output_give_none(trf):
-    doc = trf("the dog saw a cat .")
-    doc._.trf_data = None
-    with pytest.warns(UserWarning, match="trf_data is None"):
-        doc = trf.get_pipe("calib")(doc)
-    assert doc._.calib is None

@@ -38,9 +38,13 @@ def test_component_with_its_own_embedding_misses_nothing():
     assert reasons_not_to_run(nlp.get_pipe("ner"), [nlp.make_doc(WORDS), nlp.make_doc("")]) == ["", ""]
 
 
-def test_missing_transformer_data():
+@pytest.mark.parametrize(
+    "name",
+    ["transformer-listener", "transformer_layers_listener", "last_transformer_layer_listener", "scalar_weighting_listener"],
+)
+def test_missing_transformer_data(name):
     """By the name of the node, so that spacy-transformers need not be installed."""
-    pipe = SimpleNamespace(model=Model("transformer-listener", lambda model, X, is_train: (X, lambda dY: dY)))
+    pipe = SimpleNamespace(model=Model(name, lambda model, X, is_train: (X, lambda dY: dY)))
     docs: list[Any] = [SimpleNamespace(_=SimpleNamespace(trf_data=data)) for data in (None, object())]
     assert reasons_not_to_run(pipe, docs) == ["doc._.trf_data is None; run the transformer on the Doc first", ""]
 

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_calib.annotations import MappedAnnotation, get_annotation
 from spacy_calib.errors import CalibError
@@ -45,15 +44,6 @@ def test_a_layer_maps_what_is_predicted_and_not_the_gold():
     annotation = get_annotation(MappedAnnotation(get_annotation("tag"), {"X": "Z", "Y": ""}).name)
     assert [annotation.label(token) for token in tags] == ["Z", "", ""]
     assert annotation.hashes(tags)[1:].tolist() == [0, 0]
-
-
-def test_labels_that_trade_places_are_no_trap():
-    """The gold stays as it is, or it would be mapped too."""
-    source = MappedSource(DocTensorSource(["A", "B"]), {"A": "B", "B": "A"})
-    assert source.labels(None) == ("B", "A")
-    predicted, gold = (Doc(NLP.vocab, words=["x"], tags=[tag]) for tag in ("A", "B"))
-    annotation = source.annotation(None)
-    assert annotation.is_gold(Example(predicted, gold), np.array([0]), annotation.hashes(predicted)).all()
 
 
 def test_entities_of_a_recognizer_keep_their_labels_and_lose_those_without_counterpart():

@@ -4,13 +4,14 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens import Doc, DocBin, Span, Token
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.saved import dump
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.scores_on_doc import DocScoresSource, TokenScoresSource
+from spacy_calib.sources.span_scores import SpanScoresSource
 from tests.gold.test_reading import examples_in
 from tests.made import category_docs, fitted_categorizer
 from tests.sentences import says
@@ -23,11 +24,11 @@ TAGS = ["A", "B"]
 
 @pytest.fixture
 def conf() -> Iterator[None]:
-    """`token._.conf` and `doc._.conf`, as somebody's component registers them."""
-    for owner in (Token, Doc):
+    """`token._.conf`, `span._.conf` and `doc._.conf`, as somebody's component registers them."""
+    for owner in (Token, Span, Doc):
         owner.set_extension("conf", default=None, force=True)
     yield
-    for owner in (Token, Doc):
+    for owner in (Token, Span, Doc):
         owner.remove_extension("conf")
 
 
@@ -132,16 +133,20 @@ def test_as_many_values_as_tokens_are_wanted(values, n):
         TokenScoresSource(score="probs", labels=TAGS).read(None, [doc])
 
 
-@pytest.mark.parametrize("value", [2.0, float("nan"), "sure", {"A": -1}, {"A": "sure"}])
+@pytest.mark.parametrize("value", [
+    2.0, -0.1, float("nan"), np.float32("inf"), "sure", True, [0.5, 0.1], {"A": -1}, {"A": "sure"},
+])  # fmt: skip
 def test_what_is_no_probability_is_refused(conf, value):
-    doc = Doc(NLP.vocab, words=WORDS, tags=["A", "A", "B"])
-    doc[1]._.conf = value
-    with pytest.raises(CalibError, match=r"^\[C282\] The score at token._.conf of the token 'words' is .*number in \[0, 1\]"):
-        TokenScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
-    doc._.conf = value
+    doc = Doc(NLP.vocab, words=WORDS, tags=["A", "A", "B"], ents=["O", "B-A", "I-A"])
+    doc[1]._.conf = doc.ents[0]._.conf = doc._.conf = value
     doc.cats = {"A": 1.0}
-    with pytest.raises(CalibError, match=r"^\[C282\] The score at doc._.conf of the document that begins 'some words"):
-        DocScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
+    for source, where in (
+        (TokenScoresSource, "token._.conf of the token 'words'"),
+        (DocScoresSource, "doc._.conf of the document that begins 'some words here '"),
+        (SpanScoresSource, "span._.conf of the span 'words here'"),
+    ):
+        with pytest.raises(CalibError, match=rf"^\[C282\] The score at {where} is .*must be a number in \[0, 1\], or None"):
+            source(score="_.conf", labels=TAGS).read(None, [doc])
 
 
 def test_scores_that_exclude_each_other_share_one(conf):
@@ -158,9 +163,9 @@ def test_scores_that_exclude_each_other_share_one(conf):
         TokenScoresSource(score="_.conf", labels=TAGS).read(None, [doc])
 
 
-@pytest.mark.parametrize("make", [TokenScoresSource, DocScoresSource])
+@pytest.mark.parametrize("make", [TokenScoresSource, DocScoresSource, SpanScoresSource])
 def test_an_extension_that_does_not_exist(make):
-    with pytest.raises(CalibError, match=r"^\[C281\] The extension (Doc|Token)._.nothing does not exist"):
+    with pytest.raises(CalibError, match=r"^\[C281\] The extension (Doc|Token|Span)._.nothing does not exist"):
         make(score="_.nothing", labels=TAGS).missing(None, [Doc(NLP.vocab, words=WORDS)])
 
 

@@ -133,18 +133,6 @@ def test_learned_from_spans_that_have_one_score_each(conf, key):
     assert [set(token._.calib_scores) for token in doc] == [{"PER"}, set(), {"PER"}, {"PER"}, set(), {"LOC"}]
 
 
-def test_what_was_learned_survives_bytes(conf):
-    nlp, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
-    doc = span_examples(1, 1)[0].predicted
-    before = [span._.calib_score for span in calib(doc).ents]
-    again = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes())
-    loaded = again.get_pipe("calib")
-    assert loaded.labels == loaded.source.labels(None) == ("O", *LABELS)
-    assert again.config["components"]["calib"]["source"]["labels"] is None
-    assert [span._.calib_score for span in loaded(doc).ents] == before
-    assert loaded.to_bytes() == calib.to_bytes()
-
-
 def test_what_is_loaded_comes_with_its_labels(conf, register):
     """The component stood there already when the state was read, and its labels were looked for before they were there."""
     Language.component("nothing_of_its_own", func=lambda doc: doc)
@@ -229,42 +217,12 @@ def test_a_label_that_is_not_known_is_said_and_gets_none(conf):
     assert [span._.calib_score is None for span in calib(span_examples(1, 1)[0].predicted).ents] == [False, False, True]
 
 
-def test_a_fit_that_fails_leaves_the_labels_as_they_were(conf):
-    nlp, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
-    doc = span_examples(1, 1)[0].predicted
-    before = [span._.calib_score for span in calib(doc).ents]
-    others = span_examples(60, 0, label="ORG")
-    for example in others:
-        example.reference.set_ents([], default="missing")
-    with pytest.raises(CalibError, match=r"\[C030\]"):
-        calib.fit(others)
-    assert calib.source.labels(None) == ("O", *LABELS)
-    assert [span._.calib_score for span in calib(doc).ents] == before
-
-
 def test_not_fitted_it_says_that_labels_are_learned(conf):
     nlp, calib = pipe_for(score="_.conf")
     calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match=r"\[CW02\].*its labels are learned by the fit"):
         doc = calib(span_examples(1, 0)[0].predicted)
     assert doc._.calib is None
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [(1.5, "1.5"), (-0.1, "-0.1"), (float("nan"), "nan"), (np.float32("inf"), "inf"), ("high", "'high'"), (True, "True"), ([0.5, 0.1], r"\[0.5, 0.1\]")],
-)  # fmt: skip
-def test_what_is_no_probability_is_refused(conf, given, shown):
-    sentence = rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but must be a number in \[0, 1\], or None"
-    _, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
-    doc = span_examples(1, 1)[0].predicted
-    doc.ents[1]._.conf = given
-    with pytest.raises(CalibError, match=sentence):
-        calib(doc)
-    doc = span_examples(1, 1, "x")[0].predicted
-    doc.spans["x"].attrs["conf"] = [0.5, given, 0.7]
-    with pytest.raises(CalibError, match=sentence):
-        SpanScoresSource(spans_key="x", score="conf", labels=["PER"]).read(None, [doc])
 
 
 def test_single_precision_may_pass_one():
@@ -290,12 +248,6 @@ def test_one_number_is_the_score_of_the_only_span(value):
     doc.spans["x"] = [doc[0:1]]
     doc.spans["x"].attrs["scores"] = value
     assert SpanScoresSource(spans_key="x", labels=("",)).read(None, [doc]).spans.scores.tolist() == [0.5]
-
-
-def test_an_extension_that_does_not_exist():
-    nlp, calib = pipe_for(score="_.nothing")
-    with pytest.raises(CalibError, match=r"^\[C281\] The extension Span._.nothing does not exist; register it \(Span.set_ext"):
-        calib.fit(span_examples(10, 0, write=False))
 
 
 def test_of_entities_a_name_is_the_key_of_a_group():

@@ -1,7 +1,5 @@
 """Spans that tools found, by characters: the forms that each tool documents, what does not fit tokens, and what stands twice."""
 
-import doctest
-
 import numpy as np
 import pytest
 import spacy
@@ -9,7 +7,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_calib import spans_from
 from spacy_calib.errors import CalibError
-from spacy_calib.sources import tool_spans
+from tests.docstrings import run_examples
 from tests.sentences import says
 
 TEXT = "Ann Lee met Bob in New York."
@@ -119,6 +117,4 @@ def test_the_text_is_joined_once_whatever_was_found():
 
 
 def test_the_example_of_the_docstring():
-    failed, attempted = doctest.testmod(tool_spans)
-    assert attempted
-    assert not failed
+    run_examples(spans_from)

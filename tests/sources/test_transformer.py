@@ -64,16 +64,6 @@ def test_fit_evaluate_save_and_load(trf, tmp_path):
         assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_docs_without_transformer_output_give_none(trf):
-    doc = trf("the dog saw a cat .")
-    doc._.trf_data = None
-    source = trf.get_pipe("calib").source
-    assert "trf_data is None" in source.missing(trf.get_pipe("tagger"), [doc])[0]
-    with pytest.warns(UserWarning, match="trf_data is None"):
-        doc = trf.get_pipe("calib")(doc)
-    assert doc._.calib is None
-
-
 def test_categories_that_a_model_of_hugging_face_leaves(tmp_path, monkeypatch):
     pytest.importorskip("spacy_huggingface_pipelines", reason="spacy-huggingface-pipelines is not installed")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -186,6 +186,9 @@ def test_a_list_under_a_type_gives_each_text_its_own_tokens():
     ('{"person": {"name": "Ann", "boss": "Bob"}}', [("Bob", "person"), ("Ann", "person")], [(36, 2), (21, 2)]),
     ('[{"a": "Ann", "b": "person"}, {"a": "Ann', [("Ann", "person"), ("Ann", "person")], [(8, 20)]),  # cut off
     ('{"note": "Ann and Bob", "type": "person"}', [("Bob", "person")], [(18, 33)]),
+    # the nearer type is meant
+    ('{"person": "Ann", "person_attributes": {}}, {"person": "Kim"}', [("Ann", "person"), ("Kim", "person")], [(12, 2), (56, 46)]),
+    ('The person names: [{"text": "Ann", "type": "person"}]', [("Ann", "person")], [(29, 44)]),
     ("Ann", [("Ann", "person")], []),
     ("", [("", "")], []),
 ])  # fmt: skip

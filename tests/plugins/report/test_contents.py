@@ -72,10 +72,7 @@ def test_the_groups_are_those_of_table_1():
     assert (first["pairs"], first["units"], second["pairs"], second["units"]) == (2, 2, 3, 3)
     # One bin: raw .75 against one in two is .25 off, calibrated .65 is .15 off.
     assert (first["raw"], first["calibrated"], first["change"]) == pytest.approx((0.25, 0.15, -0.4))
-
-
-def test_accuracy_is_of_tokens_with_gold():
-    view = view_of(SMALL, small(), FACTS)
+    # Of the four tokens three have gold.
     assert view["accuracy"]["value"] == pytest.approx(2 / 3)
     assert (view["documents"], view["counted"], view["table"]["tokens"]) == (2, "2 documents", 3)
 
@@ -106,14 +103,6 @@ def test_the_pictures_count_every_pair_once():
     assert sum(sum(panel["calibrated"]["pairs"]) for panel in pictures["groups"]) == 1000
     assert sum(top["raw"]["pairs"]) == 500  # a token has one top tag
     assert coverage["raw"][-1] == pytest.approx(view["accuracy"]["value"])
-
-
-def test_entities_have_one_label_each():
-    corpus, judged = random_entities(300)
-    view = view_of(corpus, judged, {**FACTS, "layer": "ner"})
-    assert "top" not in view["pictures"]
-    (coverage,) = view["pictures"]["coverage"]
-    assert coverage["calibrated"][49] > coverage["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
 
 
 def test_the_context_is_the_sentence_character_for_character():
@@ -147,9 +136,12 @@ def test_the_most_confident_errors_come_first_and_few_of_a_kind():
     assert [(error["carried"], error["gold"]) for error in found[2:]] == [("N", "V"), ("V", "N")]
 
 
-def test_errors_of_entities_are_wrong_entities():
+def test_entities_have_one_label_each_and_their_errors_are_wrong_entities():
     corpus, judged = random_entities(300)
     view = view_of(corpus, judged, {**FACTS, "layer": "ner"})
+    assert "top" not in view["pictures"]
+    (coverage,) = view["pictures"]["coverage"]
+    assert coverage["calibrated"][49] > coverage["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
     assert view["noun"] == "label"
     scores = [error["calibrated"] for error in view["errors"]]
     assert scores == sorted(scores, reverse=True)

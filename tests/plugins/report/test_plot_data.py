@@ -74,12 +74,6 @@ def test_the_interval_worked_by_hand():
     assert (low[2], high[2]) == (pytest.approx(0.1500, abs=1e-4), pytest.approx(0.8500, abs=1e-4))
 
 
-def test_the_interval_becomes_the_normal_approximation():
-    low, high = share_interval(np.array([0.3]), np.array([1e6]))
-    half = 1.96 * np.sqrt(0.3 * 0.7 / 1e6)
-    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-5)
-
-
 @given(scored_hits())
 def test_curves_of_any_scores(pairs):
     scores, hits = pairs[0], pairs[1]

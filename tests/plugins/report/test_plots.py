@@ -71,14 +71,17 @@ def test_points_stand_at_the_bins_of_the_scores(plt):
     assert ax.get_legend_handles_labels()[1] == ["raw 0.200"]  # both bins are off by .2
 
 
-def test_one_panel_for_each(plt):
+def test_one_panel_for_each_with_curves_that_differ_in_colour_marker_and_line(plt):
     figure = compare([panel("all"), panel("group 1", seed=1), panel("group 2", seed=2)], title="EWT")
     assert [ax.get_title() for ax in figure.axes] == ["all", "group 1", "group 2"]
     assert figure.get_suptitle() == "EWT"
     for ax in figure.axes:
         labels = [text.get_text() for text in ax.get_legend().get_texts()]
         assert [label.split()[0] for label in labels] == ["raw", "calibrated"]
-        assert len(ax.containers) == 2
+        raw, calibrated = (container.lines[0] for container in ax.containers)
+        assert (raw.get_color(), calibrated.get_color()) == (RAW_COLOR, CALIBRATED_COLOR)
+        assert raw.get_marker() != calibrated.get_marker()
+        assert raw.get_linestyle() != calibrated.get_linestyle()
 
 
 def test_a_panel_without_pairs_is_drawn_empty(plt):
@@ -111,14 +114,6 @@ def test_without_matplotlib_the_error_names_the_extra(hide_package):
     hide_package("matplotlib")
     with pytest.raises(CalibError, match=r'\[C061\] Plots need matplotlib, .* `pip install "spacy-calib\[plots\]"`'):
         compare([panel("all")])
-
-
-def test_curves_differ_in_colour_marker_and_line(plt):
-    figure = compare([panel("all")])
-    raw, calibrated = (container.lines[0] for container in figure.axes[0].containers)
-    assert (raw.get_color(), calibrated.get_color()) == (RAW_COLOR, CALIBRATED_COLOR)
-    assert raw.get_marker() != calibrated.get_marker()
-    assert raw.get_linestyle() != calibrated.get_linestyle()
 
 
 def numbers(title: str = "all", n: int = 200, seed: int = 0, note: str = "") -> object:

@@ -190,13 +190,10 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
     assert to_displacy(doc[1:3], read_words(doc, "calib"))["ents"] == []
     [(text, shown)] = Page(spacy_calib.render(doc)).marks
     assert (text, shown) == (doc.text, f"{label} {format_score(doc._.calib_score)}")
-    with pytest.raises(CalibError, match=r"\[C096\].*are of documents \(cats\), not of entities"):
-        spacy_calib.render(doc, style="ents")
 
 
 @pytest.mark.parametrize(("keywords", "sentence"), [
     ({"attr": "other"}, "with the prefix 'other'"),
-    ({"style": "ents"}, "prefix 'calib' are of tokens (tag)"),
     ({"style": "dep"}, "style must be 'tokens' or 'ents', but 'dep'"),
 ])  # fmt: skip
 def test_wrong_settings(doc, keywords, sentence):

@@ -108,29 +108,6 @@ def test_whole_documents_give_the_figures_of_the_full_gold(tool, round_trip, tmp
     assert labels <= labels_in(mark for doc in gold.values() for mark in marks_of(kind, doc))
 
 
-@pytest.mark.parametrize("round_trip", [("entities", True)], indirect=True, ids=str)
-def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
-    kind, model, test = round_trip
-    gold = gold_by_text(test)
-    records = queue_in("doccano", tmp_path, "rank", model, test, "--to-adapt", "-n", N_DOCS)
-    marked_records = [marked("doccano", one, marks_of(kind, gold[one["text"].strip()])) for one in records]
-    answers = exported("doccano", marked_records, tmp_path)
-    docs = save_docs(tmp_path / "gold.spacy", [gold[one["text"].strip()] for one in records])
-    fit_options = ("-C", "ner", "--method", "isotonic", "--force", "--always")
-    commands = {
-        "fit": lambda data: ("fit", model, data, tmp_path / "fitted", *fit_options),
-        "adapt": lambda data: ("adapt", model, data, tmp_path / "adapted", "--force"),
-        "threshold": lambda data: ("threshold", model, data, "--precision", "0.3"),
-    }
-    for name, command in commands.items():
-        ok(calib(*command(answers)))
-        by_answers, by_gold = (
-            json.JSONDecoder(object_hook=without_names).raw_decode(ok(calib(*command(data), "--format", "json")).printed)[0]
-            for data in (answers, docs)
-        )
-        assert by_answers == by_gold, name
-
-
 def without_names(part):
     """Figures, but for what a document is called, and which sentences of the fit are in the texts: answers have no sentences."""
     return {key: part[key] for key in part.keys() - {"unit", "by", "seen", "trusted", "comparison"}}

@@ -104,45 +104,6 @@ def test_sentences_are_counted_in_their_document(calibrated, tmp_path):
     assert first == {(0, 0), (1, 0), (2, 0)}
 
 
-def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
-    (tmp_path / "texts.jsonl").write_text('\n{"text": "the dog runs .", "id": "x1", "meta": {"source": "pond"}}\n')
-    for name, read in {
-        "prodigy": lambda text: json.loads(text.splitlines()[0])["meta"],
-        "doccano": lambda text: json.loads(text.splitlines()[0])["meta"],
-        "label-studio": lambda text: json.loads(text)[0]["data"]["meta"],
-    }.items():
-        run(calibrated, tmp_path / "texts.jsonl", "--format", name, "--output", tmp_path / "q.json", "--force", "--silent")
-        task = read((tmp_path / "q.json").read_text())
-        assert (task["line"], task["id"], task["source"], task["rank"]) == (2, "x1", "pond", 1)
-    (tmp_path / "ours.jsonl").write_text('{"text": "the dog runs .", "meta": {"rank": "sergeant"}}\n')
-    run(calibrated, tmp_path / "ours.jsonl", "--format", "prodigy", "--output", tmp_path / "q.json", "--force", "--silent")
-    task = json.loads((tmp_path / "q.json").read_text().splitlines()[0])["meta"]
-    assert (task["rank"], task["meta"]) == (1, {"rank": "sergeant"})
-    run(calibrated, tmp_path / "texts.jsonl", "--output", tmp_path / "q.csv", "--silent")
-    row = next(csv.DictReader((tmp_path / "q.csv").read_text().splitlines()))
-    assert json.loads(row["origin"]) == {"line": 2, "id": "x1", "meta": {"source": "pond"}}
-
-
-def test_what_a_record_calls_as_we_do_takes_the_place_of_nothing(calibrated, tmp_path):
-    text, data, queue = "the dog runs .", tmp_path / "texts.jsonl", tmp_path / "q.json"
-    names = ("text", "label", "id", "spans", "tokens", "data", "meta", "alternatives", "focus", "score")
-    theirs = dict.fromkeys(names, "theirs")
-    data.write_text(json.dumps({"text": text, "id": "x1", "meta": theirs}) + "\n")
-
-    def tasks(name):
-        run(calibrated, data, "--format", name, "--output", queue, "--force", "--silent")
-        return json.loads(queue.read_text()) if name == "label-studio" else [*map(json.loads, queue.read_text().splitlines())]
-
-    prodigy, doccano, studio = tasks("prodigy"), tasks("doccano"), tasks("label-studio")
-    marked = [(one["text"], [span["start"], span["end"], span["label"]]) for one in prodigy for span in one["spans"]]
-    assert sorted(sentence[start:end] for sentence, (start, end, _) in marked) == [".", "dog", "runs", "the"]
-    assert [(one["text"], *one["label"]) for one in doccano] == marked
-    regions = [(one["data"]["text"], one["predictions"][0]["result"][0]["value"]) for one in studio]
-    assert [(sentence, [at["start"], at["end"], *at["labels"]]) for sentence, at in regions] == marked
-    for meta in [one["meta"] for one in prodigy + doccano] + [one["data"]["meta"] for one in studio]:
-        assert (meta["meta"], meta["id"], meta["focus"] in text) == (theirs, "x1", True)
-
-
 def test_repeats_and_short_sentences_are_left_out_of_the_queue(calibrated, tmp_path):
     (tmp_path / "texts.txt").write_text("the dog saw the cat .\n------\nthe dog saw the cat .\nthis old duck eats .\n")
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_calib.sources.ner.actions import (
@@ -18,13 +16,10 @@ from spacy_calib.sources.ner.actions import (
     valid_openings,
 )
 from tests.sources.ner import (
-    BEGIN,
-    IN,
     MISSING,
     TYPES,
     Draft,
     docs_of,
-    plain,
     random_draft,
     random_drafts,
     random_pipeline,
@@ -120,35 +115,6 @@ def test_valid_transitions_are_those_of_spacy(presets):
     assert seen > 250
 
 
-@st.composite
-def drafts(draw):
-    """Whatever a Doc can hold before its entities are recognized."""
-    n = draw(st.integers(1, 6))
-    words = draw(st.lists(st.sampled_from(["w", "v", "\n", " "]), min_size=n, max_size=n))
-    starts = draw(st.lists(st.sampled_from([None, True, False]), min_size=n, max_size=n))
-    iob = draw(st.lists(st.sampled_from([MISSING, IN, 2, BEGIN]), min_size=n, max_size=n))
-    kinds = draw(st.lists(st.sampled_from(["", *TYPES[:2]]), min_size=n, max_size=n))
-    return Draft(tuple(words), tuple(starts), tuple(iob), tuple(kinds))
-
-
-@given(drafts(), st.integers(0, 1 << 30))
-def test_valid_transitions_of_any_small_doc(draft, seed):
-    assert compare_along_a_history(draft, np.random.default_rng(seed)) >= 1
-
-
-def test_preset_that_changes_its_type_closes_with_the_type_of_its_last_token():
-    """spaCy: at a preset last token L- of *its* type is valid, whichever type is open (`Token.ent_type_` makes such Docs)."""
-    moves, vocab = moves_of_spacy()
-    doc = Draft(("a", "b", "c"), (None,) * 3, (BEGIN, IN, MISSING), ("A", "B", "")).doc(vocab)
-    (state,) = moves.init_batch([doc])
-    step(state, "B-A")
-    assert moves.is_valid(state, "L-B")
-    assert not moves.is_valid(state, "L-A")
-    actions = read_actions(moves)
-    found = valid_inside(read_rule_input([doc]), np.array([1]), np.array([actions.types.index("A")]), actions)
-    assert [bool(one[0]) for one in found] == [False, True]
-
-
 def test_labels_learnt_later_come_last():
     ner = random_pipeline().get_pipe("ner")
     before = read_actions(ner.moves)
@@ -163,18 +129,6 @@ def test_labels_learnt_later_come_last():
         assert getattr(after, column)[: len(TYPES)].tolist() == getattr(before, column).tolist()
     named = names_of(range(after.n_classes), after)
     assert named == [ner.moves.get_class_name(number) for number in range(after.n_classes)]
-
-
-def test_context_does_not_reach_into_the_next_doc():
-    """Nor is it lost where a Doc is empty."""
-    _, vocab = moves_of_spacy()
-    drafts = [*plain("a b"), *plain(""), Draft(("c", "\n"), (True, True), (BEGIN, IN), ("A", "A")), *plain("")]
-    given = read_rule_input(docs_of(drafts, vocab))
-    assert given.iob.tolist() == [0, 0, 3, 1]
-    assert given.next_iob.tolist() == [0, 0, 1, 0]
-    assert given.next_starts.tolist() == [False, False, True, False]
-    assert given.last.tolist() == [False, True, False, True]
-    assert given.space.tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("presets", ["whole", "wild"])

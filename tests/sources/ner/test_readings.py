@@ -171,15 +171,3 @@ def test_marginals_of_recognizers(presets):
                     assert rest == pytest.approx(biluo[start, 1 + 4 * kind])
                     assert types[start, 1 + kind] >= biluo[start, 1 + 4 * kind]
         assert reading.preset.tokens.tolist() == [token.ent_iob in (1, 3) for token in doc]
-
-
-def test_readings_of_a_batch_are_those_of_each_doc():
-    ner, _ = twins()
-    docs = docs_of(random_drafts(40, 22, "whole"), ner.vocab)
-    for doc, reading in zip(docs, decode_docs(ner, docs), strict=True):
-        assert reading.n_tokens == len(doc)
-        if len(doc):
-            (alone,) = decode_docs(ner, [doc])
-            assert reading.type_marginals() == pytest.approx(alone.type_marginals(), abs=1e-6)
-            assert reading.biluo_marginals() == pytest.approx(alone.biluo_marginals(), abs=1e-6)
-            assert keys_of(reading.entities) == keys_of(alone.entities)

@@ -1,4 +1,4 @@
-"""Decoding with the model of spaCy's own recognizer, beside what it did, without touching the Docs."""
+"""Decoding with the model of spaCy's own recognizer, beside what it did."""
 
 from typing import Any
 
@@ -9,16 +9,11 @@ from spacy.lang.en.tokenizer_exceptions import TOKENIZER_EXCEPTIONS
 from spacy_calib.sources.ner.source import decode_docs, search_beam
 from spacy_calib.sources.transitions import clear_copy
 from tests.sources.ner import (
-    PRESETS,
-    TEXTS,
     docs_of,
-    entity_keys,
     entity_tokens,
-    gold_examples,
     keys_of,
     path_probabilities,
     random_drafts,
-    recognize,
     trained,
     trained_once,
     twins,
@@ -33,31 +28,6 @@ def english() -> Any:
     nlp = trained()
     nlp.tokenizer.rules = TOKENIZER_EXCEPTIONS
     return nlp
-
-
-@pytest.mark.parametrize("presets", PRESETS)
-def test_docs_are_not_touched(presets):
-    ner, _ = twins()
-    docs = [doc for doc in docs_of(random_drafts(20, 31, presets), ner.vocab) if len(doc)]
-    before = [doc.to_bytes() for doc in docs]
-    readings = decode_docs(ner, docs)
-    decode_docs(ner, docs, ignore_entities=True)
-    if presets != "wild":
-        search_beam(ner, docs, readings, 2, 0.0)
-    assert [doc.to_bytes() for doc in docs] == before
-
-
-def test_second_pass_sees_what_the_first_saw():
-    """Over Docs that hold the recognizer's own entities: the same probabilities as before it ran."""
-    ner, _ = twins()
-    docs = [doc for doc in docs_of(random_drafts(40, 32), ner.vocab) if len(doc)]
-    before = decode_docs(ner, docs)
-    recognize(ner, docs)
-    assert any(doc.ents for doc in docs)
-    for first, second, doc in zip(before, decode_docs(ner, docs, ignore_entities=True), docs, strict=True):
-        assert second.type_marginals() == pytest.approx(first.type_marginals(), abs=1e-6)
-        assert [(start, end) for start, end, _ in keys_of(second.entities)] == [(e.start, e.end) for e in doc.ents]
-        assert not second.preset.tokens.any()
 
 
 def test_clear_copy_holds_what_the_model_reads():
@@ -120,16 +90,3 @@ def test_beam_probabilities_are_those_of_scored_ents(presets, density):
             assert ((marginals >= 0) & (marginals <= 1)).all()
             assert marginals.sum(axis=1) == pytest.approx(np.ones(len(doc)), abs=1e-6)
     assert n_candidates > 10 or density > 0
-
-
-def test_listener_reads_the_same_vectors():
-    nlp = trained_once(listener=True)
-    ner = nlp.get_pipe("ner")
-    examples = gold_examples(nlp, 12, 3)
-    docs = [*nlp.pipe([eg.predicted for eg in examples]), *(nlp(text) for text in TEXTS if text)]
-    greedy = decode_docs(ner, docs, ignore_entities=True)
-    for doc, reading in zip(docs, greedy, strict=True):
-        assert [(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)] == entity_keys(doc)
-    beams: list[Any] = search_beam(ner, docs, greedy, 1, 0.0)
-    for doc, reading in zip(docs, beams, strict=True):
-        assert {key[:2] for key in keys_of(reading.all_entities)} >= {key[:2] for key in entity_keys(doc)}

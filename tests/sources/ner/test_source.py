@@ -164,15 +164,6 @@ def test_fit_and_annotate(settings):
     assert nlp.evaluate(gold_examples(nlp, 20, 8))["calib_brier"] < 0.15
 
 
-def test_inside_tokens_carry_what_the_first_said():
-    nlp = shared_recognizer()
-    doc = nlp(WORDS)
-    (ent,) = doc.ents
-    assert len(ent) > 1
-    assert 0.05 < ent[0]._.calib_raw < 1
-    assert all(token._.calib_scores == ent[0]._.calib_scores for token in ent)
-
-
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_preset_tokens_have_no_score(settings):
     """An entity that a rule component set says nothing of what the recognizer thinks: None, never 1.0."""
@@ -193,16 +184,6 @@ def test_preset_tokens_have_no_score(settings):
     assert all((ent.start, ent.end) != (2, 3) for ent in doc._.calib.ents)
     dense = doc._.calib.to_dense(["O", "PER", "LOC"])
     assert np.isnan(dense).all(axis=1).tolist() == [token.i in (2, 4) for token in doc]
-
-
-def test_doc_of_presets_alone():
-    nlp = shared_recognizer()
-    doc = nlp.make_doc("Rome Lima")
-    doc.ents = [Span(doc, 0, 1, label="LOC"), Span(doc, 1, 2, label="LOC")]
-    doc = nlp(doc)
-    assert [token._.calib_score for token in doc] == [None, None]
-    assert [ent._.calib_score for ent in doc.ents] == [None, None]
-    assert nlp("")._.calib is None
 
 
 def test_random_recognizers_with_presets():

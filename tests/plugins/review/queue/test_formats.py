@@ -31,15 +31,6 @@ def records(text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_our_own_lines_hold_everything(kind):
-    tasks, text = written("jsonl", kind)
-    for task, record in zip(tasks, records(text), strict=True):
-        assert [record[name] for name in ("rank", "text", "focus", "right")] == [task.rank, task.text, task.focus, task.right]
-        assert record["score"] == pytest.approx(task.score, abs=1e-6)
-        assert [(mark["start"], mark["end"]) for mark in record["marks"]] == [(mark.start, mark.end) for mark in task.spans]
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_prodigy_has_tokens_and_spans_that_agree(kind):
     _, text = written("prodigy", kind)
     for record in records(text):
@@ -104,6 +95,21 @@ def test_what_argilla_takes_for_no_value_is_written_as_json():
     origin = {"meta": {"by": None}, "file": "x", "ids": ["a", "b"], "of": None}
     (found,) = json.loads("".join(WRITERS["argilla"]([replace(next(iter(tasks_in(corpus, "token"))), origin=origin)])))
     assert found["metadata"].items() >= {"by": "null", "file": "x", "ids": ["a", "b"], "of": "null"}.items()
+
+
+@pytest.mark.parametrize(("meta", "beside_ours"), [
+    ({"source": "pond"}, {"source": "pond"}),
+    *(({"source": "pond", name: "theirs"}, {"meta": {"source": "pond", name: "theirs"}}) for name in ("rank", "id", "focus")),
+])  # fmt: skip
+def test_what_came_with_a_text_goes_with_its_task_and_takes_the_place_of_nothing(meta, beside_ours):
+    (task, *_) = tasks_in(small(), "token")
+    origin = {"line": 2, "id": "x1", "meta": meta}
+    texts = {name: "".join(write([replace(task, origin=origin)])) for name, write in WRITERS.items()}
+    (studio,) = json.loads(texts["label-studio"])
+    for found in (*(json.loads(texts[name])["meta"] for name in ("prodigy", "doccano")), studio["data"]["meta"]):
+        assert found == {**found, "line": 2, "id": "x1", "rank": task.rank, "focus": task.focus, **beside_ours}
+    (row,) = csv.DictReader(io.StringIO(texts["csv"]))
+    assert json.loads(row["origin"]) == origin
 
 
 def test_csv_has_a_row_for_each_task():

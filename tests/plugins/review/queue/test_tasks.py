@@ -73,14 +73,6 @@ def test_an_entity_over_two_sentences_has_both_as_its_text():
     assert only.spans[0][:4] == (1, 2, 2, 5)
 
 
-@pytest.mark.parametrize("kind", ["token", "sentence", "entity"])
-def test_offsets_cut_the_text_into_its_tokens(kind):
-    for task in tasks(small(), kind):
-        assert task.text == "".join(task.text[start:end] + " " * space for start, end, space in task.tokens).rstrip()
-        for mark in task.spans:
-            assert (task.tokens[mark.first][0], task.tokens[mark.last][1]) == (mark.start, mark.end)
-
-
 def rows_of(corpus, chosen, unit="sentence"):
     return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen))]
 
