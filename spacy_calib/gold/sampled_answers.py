@@ -1,9 +1,9 @@
 """Reads answers to a random sample of entities (`rank --order random`), with the scores that the entities had.
 
 In doubt an entity counts as wrong, so that promised precisions hold: if people disagree about it ("disputed") and no agreed
-annotation decides, or if it was only skipped, or changed. Of several answers of one person the last counts ("doubled"), even
-if it is a skip.
-Questions without an answer are left out ("unanswered"), as the queue is in random order. Files that are cut off are refused.
+annotation decides, or if it was only skipped ("skipped"), or given other words or another label ("changed"). Of several answers
+of one person the last counts ("doubled"), even if it is a skip. Questions without an answer are left out ("unanswered"), as the
+queue is in random order. Files that are cut off are refused.
 """
 
 from __future__ import annotations
