@@ -86,7 +86,8 @@ CAUSES = {
     "the component is disabled or excluded": disabled, "the Doc came from a `DocBin` without tensors": without_tensors,
     "the Doc has the vocab of another pipeline": other_vocab, "tokens were merged or split before the pipe": merged_before,
     "the entity was on the Doc before, as in a `DocBin` of a stock pipeline": lambda nlp: entity(nlp(stock_doc(nlp))),
-    "the same Doc is processed twice": lambda nlp: entity(nlp(nlp(TEXT))), "another component sets the entity": ruler_before,
+    "a Doc with entities is processed a second time, by `calib_ner`": lambda nlp: entity(nlp(nlp(TEXT))),
+    "another component sets the entity": ruler_before,
     "the gold of the fit lacks the label": lambda nlp: entity(nlp(TEXT), "Monday"), "the token has no label": no_label,
     "the label was changed later": changed_later, "the token was merged or split later": merged_later,
 }  # fmt: skip
