@@ -19,6 +19,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_calib.gold.tool_exports import proposed_spans, queue_meta
 from tests.answers import ARRAYS, EXPORTS, marked, parts_of, records_in, relabelled, write
 
 from .conftest import Outcome, calib, ok, save_docs
@@ -203,9 +204,9 @@ def json_in(outcome: Outcome) -> dict[str, Any]:
 
 
 def shown_spans(tool: str, record: dict[str, Any]) -> list[tuple[int, int, str]]:
-    """(start, end, label) of what a record of a queue shows."""
+    """(start, end, label) of what a record of a queue shows, or names: doccano's entity of a random sample is not marked."""
     if tool == "doccano":
-        return [tuple(label) for label in record["label"]]
+        return [tuple(span) for span in record["label"] or proposed_spans(record["text"], queue_meta(record["meta"]))]
     if tool == "label-studio":
         values = [result["value"] for result in record["predictions"][0]["result"]]
         return [(value["start"], value["end"], value["labels"][0]) for value in values]
@@ -232,6 +233,8 @@ def answer_entities(tool: str, queue: Path, labels: Mapping[str, str], kinds: Ma
     exports, answered = [], dict[str, Answered]()
     for number, record in enumerate(records_in(queue), 1):
         ((start, end, label),) = shown_spans(tool, record)
+        if tool == "doccano":  # where the annotator marks it
+            record["label"] = [[start, end, label]]
         text, meta = parts_of(record)
         gold, kind = QUEUED[meta["doc"]], kinds.get(label, "")
         offset = gold.text.index(text)
