@@ -108,8 +108,10 @@ def proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
     """Return the spans that a queue of this package proposed for a text, each "start end label" under "asked" in `meta`."""
     proposals = meta.get("asked")
     words = meta.get("focus") if isinstance(proposals, str) else None  # a single span's words; for several it is any word
-    fields = [proposal.split(" ", 2) for proposal in as_list(proposals)]
-    return [TextSpan(*locate_words(text, int(start), int(end), words), label) for start, end, label in fields]
+    spans = [TextSpan(int(start), int(end), label) for start, end, label in (one.split(" ", 2) for one in as_list(proposals))]
+    if isinstance(words, str) and [text[span.start : span.end].strip() for span in spans] == [words.strip()]:
+        return spans  # an entity may end with a line break, which is not in its words
+    return [TextSpan(*locate_words(text, *span[:2], words), span.label) for span in spans]
 
 
 def as_list(value: Any) -> list[Any]:

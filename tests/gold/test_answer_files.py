@@ -309,3 +309,11 @@ def test_categories_do_not_make_a_later_answer_about_one_span_one_about_all():
     all_spans = TextAnswers("a b", {TextSpan(0, 1, "P"): True}, whole=True)
     assert replace(all_spans, spans=dict(all_spans.spans)).add(one_span).whole is True  # it corrects one of them
     assert replace(all_spans, spans=dict(all_spans.spans)).add(categories).whole is True
+
+
+def test_an_accepted_entity_that_ends_with_a_line_break_is_the_one_that_was_asked_for(tmp_path):
+    span = {"start": 0, "end": 6, "label": "P", "text": "Tweed\n"}
+    meta = {**QUEUE_MARK, "unit": "entity", "asked": "0 6 P", "focus": "Tweed"}
+    record = {"text": "Tweed\n03/26", "spans": [span], "answer": "accept", "meta": meta}
+    (answer,) = read_answers(write(tmp_path / "x.jsonl", [record]))
+    assert answer.spans == {TextSpan(0, 6, "P"): True}
