@@ -31,8 +31,8 @@ _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
 _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 _KEY = ("doc", "sentence", "asked", "focus")  # fields that identify a question
 _Key = tuple[str, ...]  # values of the fields _KEY
-# Person (None: an unknown one, of a skip) -> (whether the annotation is agreed, whether the entity is right, None if skipped).
-_Votes = dict[Any, tuple[bool, bool | None]]
+_Vote = tuple[bool, bool | None]  # whether the annotation is agreed; whether the entity is right, None if it was skipped
+_Votes = dict[Any, _Vote]  # person (None: an unknown one who skipped it) -> vote
 
 
 class SampledAnswers(NamedTuple):
@@ -91,12 +91,12 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     return _evaluate_votes(questions, votes, labels[calib], counts)
 
 
-def _votes_in(value: Any, answers: Sequence[TextAnswers]) -> tuple[list[tuple[Any, tuple[bool, bool | None]]], bool]:
+def _votes_in(value: Any, answers: Sequence[TextAnswers]) -> tuple[list[tuple[Any, _Vote]], bool]:
     """Return the votes in a record about one entity as (person, vote), and whether somebody changed its words or its label.
 
     value (Any): The record. answers (Sequence): The answers in it. Skips come last: each is the last act of its person.
     """
-    votes: list[tuple[Any, tuple[bool, bool | None]]] = []
+    votes: list[tuple[Any, _Vote]] = []
     is_changed = False
     for answer in answers:
         asked = proposed_spans(answer.text, answer.meta)[0]  # a question proposes one entity

@@ -20,7 +20,7 @@ from .objective import Objective, ScalingWeights, descend
 # A fit uses at most so many pairs; of more, whole documents at equal distances are kept.
 MOST_PAIRS = 500_000
 _FOLDS = 5
-# The search ends with a step that lowers the loss by less than this share: for the final scaling, and in cross-validation.
+# The search ends with a step that lowers the loss by less than this share of it.
 _TOLERANCE = 1e-8
 
 DEFAULT_RIDGE = 100.0
